@@ -1,0 +1,1 @@
+"""What each step of the pipeline does. Nothing in this package imports Prefect."""
