@@ -187,7 +187,8 @@ def open_dataset(store: Path, group: str) -> xr.Dataset:
     """Open one group of a zarr store; values are read when they are used."""
     import xarray as xr
 
-    return xr.open_zarr(store, group=group, chunks=None, consolidated=False)
+    dataset: xr.Dataset = xr.open_zarr(store, group=group, chunks=None, consolidated=False)
+    return dataset
 
 
 def sha256_file(path: Path) -> str:

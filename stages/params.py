@@ -49,14 +49,18 @@ class StageParams(BaseModel):
 
     @classmethod
     def read(cls, *, name: str = "", key: str = "", file: Path = PARAMS_FILE) -> Self:
-        """Read and check the subtrees this stage uses.
+        """Read and check the subtrees this stage uses; raises as :meth:`parse`."""
+        return cls.parse(load_params(file), name=name, key=key, file=file)
+
+    @classmethod
+    def parse(cls, tree: Mapping[str, Any], *, name: str = "", key: str = "", file: Path = PARAMS_FILE) -> Self:
+        """Check the subtrees this stage uses, out of a whole params tree.
 
         Raises
         ------
         UsageError
             A key is missing, unknown or ill-typed; the message names it and, for an unknown key, the nearest known one.
         """
-        tree = load_params(file)
         dotted = cls.keys(name=name, key=key)
         values = {field: subtree(tree, path, file) for field, path in dotted.items()}
         try:

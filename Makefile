@@ -1,0 +1,63 @@
+# The two commands are `make repro` and `make test`; each makes the virtual environment where it is missing.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# What is started here sends nothing to anybody.
+export DVC_NO_ANALYTICS := 1
+export DO_NOT_TRACK := 1
+export PATH := $(abspath $(BIN)):$(PATH)
+
+$(VENV)/.installed: requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, found " + sys.version.split()[0] + "; say which: make PYTHON=python3.11")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing requirements.lock into $(VENV) (about 250 MB to download, two to five minutes)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	@touch $@
+
+.PHONY: help venv repro test test-fast lint format bench deps lock clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+venv: $(VENV)/.installed ## the virtual environment with the locked versions
+
+repro: venv ## run the stages that changed; ends with data/report/index.html
+	@python -m stages params check
+	dvc repro
+	@echo "the report: $(abspath data/report/index.html)"
+
+test: venv ## all tests
+	python -m pytest -n 2 --dist worksteal -q
+
+test-fast: venv ## the tests without the real graph
+	python -m pytest -n 2 --dist worksteal -q -m 'not e2e'
+
+lint: venv ## ruff, strict mypy, and dvc.yaml against the imports
+	ruff check .
+	ruff format --check .
+	mypy
+	python -m stages deps
+	python -m stages params check
+
+format: venv ## let ruff format and mend what it can
+	ruff check --fix .
+	ruff format .
+
+deps: venv ## bring the code deps of dvc.yaml up to date with the imports
+	python -m stages deps --write
+
+bench: venv ## benchmarks beside their peers, one JSON object a line; NAME=pcmci for one
+	@for script in $(if $(NAME),benchmarks/$(NAME).py,$(sort $(wildcard benchmarks/[a-z]*.py))); do python $$script || exit 1; done
+
+lock: ## make requirements.lock anew from pyproject.toml, in a fresh environment
+	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
+	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check '.[dev]'
+	{ echo "# Made by \`make lock\` from pyproject.toml; names and versions only."; \
+	  $(VENV)-lock/bin/python -m pip freeze --exclude braid | sed 's/+cpu$$//' | grep -v ' @ '; } > requirements.lock
+	rm -rf $(VENV)-lock build braid.egg-info
+
+clean: ## remove the virtual environment, caches and drafts; data/ and the DVC cache stay
+	rm -rf $(VENV) $(VENV)-lock .mypy_cache .ruff_cache .pytest_cache .hypothesis data/.partial
+	find stages flows tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
