@@ -1,0 +1,185 @@
+"""Pictures of a tower's causal graph, of its lag functions, and of how well known graphs are found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SERIES_COLOURS = ("#1b6ca8", "#c1502e", "#6b6b6b")
+GRID = "#d9d9d9"
+
+
+@contextmanager
+def canvas(path: Path, width: float, height: float) -> Iterator[Figure]:
+    """A figure of a size in inches that is saved as SVG; equal figures give equal bytes."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    style: dict[Any, Any] = {
+        "svg.hashsalt": "braid",
+        "svg.fonttype": "none",
+        "font.family": "sans-serif",
+        "font.size": 9,
+    }
+    with mpl.rc_context(style):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        yield figure
+        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+
+
+def draw_graph(path: Path, names: Sequence[str], links: pl.DataFrame, auto: dict[str, float], step: str) -> None:
+    """Draw a process graph: variables on a circle, an arrow for each pair with a lagged link, a line for lag 0 only.
+
+    Parameters
+    ----------
+    path
+        SVG to write.
+    names
+        Variables of the graph.
+    links
+        The links found: source, target, lag, value; lag 0 once a pair, no variable with itself.
+    auto
+        Partial correlation of each variable with its own past, for the colour of its node.
+    step
+        What one lag is, such as ``day``.
+    """
+    import matplotlib as mpl
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    colours, scale = mpl.colormaps["RdBu_r"], Normalize(-0.6, 0.6)
+    angles = np.pi / 2 - 2 * np.pi * np.arange(len(names)) / max(1, len(names))
+    place = {name: np.array([np.cos(a), np.sin(a)]) for name, a in zip(names, angles, strict=True)}
+    with canvas(path, 6.2, 5.6) as figure:
+        axes = figure.add_subplot()
+        strongest = links.sort(pl.col("value").abs(), descending=True).group_by("source", "target", maintain_order=True)
+        for (source, target), rows in strongest:
+            value, lags = float(rows["value"][0]), rows["lag"].to_list()
+            _edge(axes, place[str(source)], place[str(target)], colours(scale(value)), abs(value), lags)
+        for name, (x, y) in place.items():
+            axes.scatter([x], [y], s=1500, color=[colours(scale(auto.get(name, 0.0)))], edgecolors="#444444", zorder=3)
+            dark = abs(auto.get(name, 0.0)) > 0.4
+            axes.text(x, y, name, ha="center", va="center", color="white" if dark else "black", zorder=4)
+        axes.set(xlim=(-1.35, 1.35), ylim=(-1.3, 1.3), aspect="equal")
+        axes.axis("off")
+        bar = figure.colorbar(ScalarMappable(scale, colours), ax=axes, shrink=0.6, extend="both")
+        bar.set_label(f"partial correlation (numbers: lag, {step}s)")
+
+
+def _edge(
+    axes: Axes, start: np.ndarray, stop: np.ndarray, colour: tuple[float, ...], strength: float, lags: list[int]
+) -> None:
+    from matplotlib.patches import FancyArrowPatch
+
+    directed = any(lag > 0 for lag in lags)
+    bend = 0.16 if directed else 0.0
+    patch = FancyArrowPatch(
+        (float(start[0]), float(start[1])),
+        (float(stop[0]), float(stop[1])),
+        arrowstyle="-|>" if directed else "-",
+        connectionstyle=f"arc3,rad={bend}",
+        mutation_scale=14,
+        shrinkA=20,
+        shrinkB=20,
+        linewidth=1 + 6 * strength,
+        color=colour,
+        zorder=1,
+    )
+    axes.add_patch(patch)
+    middle = (start + stop) / 2 + bend / 2 * np.array([stop[1] - start[1], start[0] - stop[0]])
+    label = ",".join(str(lag) for lag in sorted(lags))
+    axes.text(
+        float(middle[0]),
+        float(middle[1]),
+        label,
+        fontsize=7,
+        ha="center",
+        va="center",
+        zorder=2,
+        bbox={"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.8},
+    )
+
+
+def draw_lag_functions(path: Path, names: Sequence[str], links: pl.DataFrame, alpha: float, step: str) -> None:
+    """Draw the partial correlation of every link against its lag, with 95 % intervals; filled where q is at most alpha.
+
+    Parameters
+    ----------
+    path
+        SVG to write.
+    names
+        Variables: row the source, column the target.
+    links
+        All tested links: source, target, lag, value, low, high, q; a pair at lag 0 once.
+    alpha
+        Level of q.
+    step
+        What one lag is, such as ``day``.
+    """
+    mirrored = links.filter((pl.col("lag") == 0) & (pl.col("source") != pl.col("target")))
+    links = pl.concat([links, mirrored.rename({"source": "target", "target": "source"}).select(links.columns)])
+    with canvas(path, 1.35 * len(names) + 0.4, 1.1 * len(names) + 0.5) as figure:
+        grid = figure.subplots(len(names), len(names), sharex=True, sharey=True, squeeze=False)
+        for row, source in enumerate(names):
+            for column, target in enumerate(names):
+                axes = grid[row, column]
+                pair = links.filter((pl.col("source") == source) & (pl.col("target") == target)).sort("lag")
+                axes.axhline(0, color=GRID, linewidth=0.8, zorder=0)
+                lag, value, low, high = (pair[name].to_numpy() for name in ("lag", "value", "low", "high"))
+                found = pair["q"].to_numpy() <= alpha
+                axes.vlines(lag, low, high, color=SERIES_COLOURS[2], linewidth=0.8)
+                axes.scatter(lag[found], value[found], s=14, color=SERIES_COLOURS[0], zorder=2)
+                axes.scatter(
+                    lag[~found], value[~found], s=12, facecolors="white", edgecolors=SERIES_COLOURS[2], zorder=2
+                )
+                axes.spines[["top", "right"]].set_visible(False)
+                axes.tick_params(labelsize=7, length=2)
+                if row == 0:
+                    axes.set_title(f"→ {target}", fontsize=8)
+                if column == 0:
+                    axes.set_ylabel(source, fontsize=8)
+        figure.supxlabel(f"lag ({step}s)", fontsize=8)
+        figure.supylabel("partial correlation", fontsize=8)
+
+
+def draw_known_graphs(path: Path, rates: pl.DataFrame, alpha: float) -> None:
+    """Draw true- and false-positive rates with 95 % intervals, a panel a twin and kind of link.
+
+    Parameters
+    ----------
+    path
+        SVG to write.
+    rates
+        twin, kind, method, rate (``tpr`` or ``fpr``), mean, low, high.
+    alpha
+        Nominal level, drawn as a line.
+    """
+    panels = rates.select("twin", "kind").unique().sort("twin", "kind", descending=[True, True]).rows()
+    with canvas(path, 7.6, 1.0 + 1.05 * len(panels)) as figure:
+        grid = figure.subplots(len(panels), 1, sharex=True, squeeze=False)
+        for (twin, kind), axes in zip(panels, grid[:, 0], strict=True):
+            methods = rates.filter((pl.col("twin") == twin) & (pl.col("kind") == kind))
+            names = sorted(methods["method"].unique())
+            for place, (rate, colour) in enumerate(zip(("tpr", "fpr"), SERIES_COLOURS, strict=False)):
+                rows = methods.filter(pl.col("rate") == rate)
+                for row in rows.iter_rows(named=True):
+                    if row["mean"] is None:
+                        continue
+                    y = names.index(row["method"]) + 0.16 * (place - 0.5)
+                    axes.plot([row["low"], row["high"]], [y, y], color=colour, linewidth=2)
+                    axes.plot([row["mean"]], [y], "o", color=colour, markersize=4)
+            axes.axvline(alpha, color=GRID, zorder=0)
+            axes.set_yticks(range(len(names)), names)
+            axes.set(xlim=(-0.02, 1.02), ylim=(-0.5, len(names) - 0.5))
+            axes.set_title(f"{twin}, {kind} links", fontsize=9, loc="left")
+            axes.spines[["top", "right"]].set_visible(False)
+        grid[-1, 0].set_xlabel(f"rate: true positives (blue), false positives (red); line at alpha = {alpha:g}")

@@ -1,0 +1,96 @@
+"""A tower's daily means as the series a causal graph is estimated on.
+
+Shape suffixes: T time on a regular clock, N variable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from stages.causal.anomalies import outside_season, seasonal_anomalies
+
+SAMPLES = ("all", "train", "test")
+
+
+@dataclass(frozen=True)
+class Series:
+    """Seasonal anomalies of one tower in one sample of its years.
+
+    Attributes
+    ----------
+    names
+        The variables, in the order of the columns.
+    anomalies_TN
+        Anomalies in each variable's unit, NaN where missing, shape (time, variable).
+    unused_T
+        True where a time may be no target: outside the season, or outside the years of the sample.
+    dropped
+        Variables left out, each with its reason.
+    """
+
+    names: list[str]
+    anomalies_TN: NDArray[np.float64]
+    unused_T: NDArray[np.bool_]
+    dropped: dict[str, str]
+
+    @property
+    def days(self) -> int:
+        """Steps that may be targets and hold at least one value."""
+        return int((~self.unused_T & np.isfinite(self.anomalies_TN).any(axis=1)).sum())
+
+
+def prepare(
+    dataset: xr.Dataset,
+    years: NDArray[np.integer] | None,
+    *,
+    variables: Sequence[str],
+    months: Sequence[int],
+    harmonics: int,
+    min_days: int,
+) -> Series:
+    """Anomalies of the warm season of some years.
+
+    A variable with too few values in the sample is left out, and named: it does not shrink the sample of the others.
+
+    Parameters
+    ----------
+    dataset
+        Accepted means of one tower on a regular ``time`` axis, NaN where missing.
+    years
+        The years of the sample; None means all. Other years are neither targets nor part of the seasonal fit.
+    variables
+        Names wanted, in order.
+    months
+        Months of the season, 1 to 12.
+    harmonics
+        Harmonics of the seasonal cycle.
+    min_days
+        Fewest values a variable needs in the season of the sample.
+    """
+    time_T = dataset["time"]
+    year_T = time_T.dt.year.to_numpy()
+    inside_T = np.ones(year_T.shape, bool) if years is None else np.isin(year_T, years)
+    unused_T = outside_season(time_T.dt.month.to_numpy(), months) | ~inside_T
+    day_T = (time_T.to_numpy() - np.datetime64("2000-01-01")) / np.timedelta64(1, "D")
+    columns, names, dropped = [], [], {}
+    for name in variables:
+        if name not in dataset:
+            dropped[name] = "not measured"
+            continue
+        values_T = np.where(inside_T, dataset[name].to_numpy().astype(np.float64), np.nan)
+        found = int(np.isfinite(values_T[~unused_T]).sum())
+        if found < min_days:
+            dropped[name] = f"{found} values in the season; {min_days} needed"
+            continue
+        if np.nanstd(values_T[~unused_T]) == 0:
+            dropped[name] = "constant in the season"
+            continue
+        names.append(name)
+        columns.append(seasonal_anomalies(values_T, day_T, harmonics=harmonics, fit_T=inside_T))
+    anomalies_TN = np.column_stack(columns) if columns else np.empty((year_T.size, 0))
+    return Series(names, anomalies_TN, unused_T, dropped)
