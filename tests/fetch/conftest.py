@@ -1,20 +1,16 @@
 from __future__ import annotations
 
 import os
-import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from fake_index import FakeIndex, sdist, serve, sha256
+from fake_index import DATA, SDIST, FakeIndex, sdist, serve
 
 from stages.fetch import index as index_module
 from stages.fetch import stage
-
-DATA = {"examples/site.csv": b"time,LE\r\n" + random.Random(0).randbytes(400_000), "examples/other.csv": b"x\n"}
-SDIST = "towers-1.2.tar.gz"
 
 
 @pytest.fixture(autouse=True)
@@ -35,21 +31,6 @@ def towers(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeInd
     with serve(FakeIndex({SDIST: sdist(DATA)})) as index:
         monkeypatch.setenv("PIP_INDEX_URL", index.url)
         yield index
-
-
-def block(content: bytes = b"", **changes: Any) -> dict[str, Any]:
-    """The block of the source ``site`` in params.yaml."""
-    source = {
-        "kind": "registry",
-        "package": "towers",
-        "version": "1.2",
-        "archive": "sdist",
-        "sha256": sha256(content),
-        "members": ["examples/site.csv"],
-        "licence": "CC-BY-4.0",
-        "citation": "Those who measured",
-    }
-    return source | changes
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import random
 import ssl
 import tarfile
 import threading
@@ -15,6 +16,9 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+DATA = {"examples/site.csv": b"time,LE\r\n" + random.Random(0).randbytes(400_000), "examples/other.csv": b"x\n"}
+SDIST = "towers-1.2.tar.gz"
 
 
 def sha256(content: bytes) -> str:
@@ -38,6 +42,21 @@ def wheel(members: Mapping[str, bytes]) -> bytes:
         for name, content in members.items():
             archive.writestr(name, content)
     return buffer.getvalue()
+
+
+def block(content: bytes = b"", **changes: Any) -> dict[str, Any]:
+    """The block of the source ``site`` in params.yaml."""
+    source = {
+        "kind": "registry",
+        "package": "towers",
+        "version": "1.2",
+        "archive": "sdist",
+        "sha256": sha256(content),
+        "members": ["examples/site.csv"],
+        "licence": "CC-BY-4.0",
+        "citation": "Those who measured",
+    }
+    return source | changes
 
 
 @dataclass

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import DATA, SDIST, block
-from fake_index import FakeIndex, sdist, serve, sha256, wheel
+from fake_index import DATA, SDIST, FakeIndex, block, sdist, serve, sha256, wheel
 
 from stages import manifest
 from stages.errors import DataError, StageError, UsageError
