@@ -71,7 +71,7 @@ def run(params: Params, *, name: str, key: str) -> None:
                 tables.physics_table(main_links, models["series"], alpha),
                 *tables.found_links(main_links, alpha, params.evaluate.stable_share),
                 tables.replication_table(again),
-                tables.known_graphs_table(rates),
+                tables.known_graphs_table(rates, alpha),
             ],
             plots=plots,
             figures=tables.figures(rates, main_links, again, alpha),

@@ -87,7 +87,7 @@ def prepare(
         if found < min_days:
             dropped[name] = f"{found} values in the season; {min_days} needed"
             continue
-        if np.nanstd(values_T[~unused_T]) == 0:
+        if np.nanmin(values_T[~unused_T]) == np.nanmax(values_T[~unused_T]):
             dropped[name] = "constant in the season"
             continue
         names.append(name)

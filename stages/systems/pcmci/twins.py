@@ -23,7 +23,7 @@ def twin_tables(train: Train, rng: np.random.Generator) -> Iterator[pl.DataFrame
     Yields
     ------
     polars.DataFrame
-        twin, repeat, method, source, target, lag (steps), value, p, truth.
+        twin, repeat, method, source, target, lag (steps), value, p, q, truth.
     """
     for repeat in range(train.twins.repeats):
         steps = train.twins.steps
@@ -34,7 +34,7 @@ def twin_tables(train: Train, rng: np.random.Generator) -> Iterator[pl.DataFrame
         for twin, simulation in twins.items():
             label = [pl.lit(twin).alias("twin"), pl.lit(repeat).alias("repeat")]
             links = methods(simulation.data_TN, simulation.names, train)
-            chosen = pl.col("method", "source", "target", "lag", "value", "p")
+            chosen = pl.col("method", "source", "target", "lag", "value", "p", "q")
             yield links.join(truth_table(simulation), on=["source", "target", "lag"], how="left").select(
                 *label, chosen, pl.col("truth")
             )

@@ -21,7 +21,7 @@ def test_rates_of_a_graph_counted_by_hand() -> None:
         ("X", "Y", 0, 0.20, False),
     ]
     twins = pl.DataFrame(rows, schema=[*LINKS, "p", "truth"], orient="row").with_columns(
-        seed=0, twin=pl.lit("chain"), repeat=0, method=pl.lit("m")
+        q=pl.col("p"), seed=0, twin=pl.lit("chain"), repeat=0, method=pl.lit("m")
     )
     scores = {row["kind"]: row for row in twin_scores(twins, 0.05).iter_rows(named=True)}
     assert (scores["lagged"]["tpr"], scores["lagged"]["fpr"], scores["lagged"]["f1"]) == (1 / 2, 1 / 4, 1 / 2)
