@@ -8,6 +8,7 @@ Python (templates, style sheets) count with the package they lie in.
 from __future__ import annotations
 
 import ast
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from stages.errors import StageError, UsageError
 DVC_FILE = Path("dvc.yaml")
 ROOT = Path("stages")
 COMMAND = "python -m stages "
+#: Fewest files for which a folder is listed in their place.
+FOLDED_FROM = 3
 
 
 def run(words: list[str], *, write: bool) -> None:
@@ -45,8 +48,10 @@ def run(words: list[str], *, write: bool) -> None:
     if not changes:
         print(f"{DVC_FILE}: the code deps equal the imports")
     elif write:
-        with artifacts.atomic(DVC_FILE) as draft, draft.open("w", encoding="utf-8") as stream:
-            yaml.dump(document, stream)
+        text = io.StringIO()
+        yaml.dump(document, text)
+        with artifacts.atomic(DVC_FILE) as draft:
+            draft.write_text("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()), encoding="utf-8")
         print("\n".join([f"{DVC_FILE}: brought up to date", *changes]))
     else:
         raise StageError(f"{DVC_FILE}: {'; '.join(changes)}. Run `python -m stages deps --write`.")
@@ -61,10 +66,34 @@ def stage_bodies(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]
 
 
 def code_deps(cmd: str) -> list[str]:
-    """Files of this package that a stage's command imports, sorted, as paths from the root of the repository."""
+    """What a stage's command imports of this package, sorted, as paths from the root of the repository.
+
+    A folder stands for its files where all of them are imported.
+    """
+    return _folded(command_closure(cmd))
+
+
+def command_closure(cmd: str) -> list[str]:
+    """Every file of this package that a stage's command imports."""
     verb, _, rest = cmd.removeprefix(COMMAND).partition(" ")
     name, _ = split_name(verb, rest)
     return closure(["stages.__main__", entry_module(verb, name)])
+
+
+def _folded(files: list[str]) -> list[str]:
+    left = set(files)
+    whole = []
+    for folder in sorted({parent for file in files for parent in Path(file).parents} - set(ROOT.parents) - {ROOT}):
+        inside = {path.as_posix() for path in folder.rglob("*") if path.is_file() and _counts(path)}
+        if len(inside) >= FOLDED_FROM and inside <= left:
+            whole.append(folder.as_posix())
+            left -= inside
+    return sorted([*whole, *left])
+
+
+def _counts(path: Path) -> bool:
+    """Whether DVC sees a file: .dvcignore leaves out the byte code."""
+    return "__pycache__" not in path.parts
 
 
 def closure(modules: list[str]) -> list[str]:

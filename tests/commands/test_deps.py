@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from stages.commands import deps
-from stages.commands.deps import code_deps, stage_bodies
+from stages.commands.deps import code_deps, command_closure, stage_bodies
 from stages.entries import entry_module, split_name
 from tests.conftest import ROOT
 
@@ -34,14 +34,23 @@ def test_the_deps_equal_the_import_closure(name: str) -> None:
 def test_a_running_stage_loads_nothing_outside_its_deps(name: str) -> None:
     """The other way round: what Python really loads when every module of the closure is imported."""
     cmd = STAGES[name]["cmd"]
-    modules = [dep.removesuffix(".py").replace("/", ".") for dep in code_deps(cmd) if dep.endswith(".py")]
+    closure = [file for file in command_closure(cmd) if file.endswith(".py")]
+    modules = [file.removesuffix(".py").replace("/", ".") for file in closure]
     script = (
         f"import importlib, sys\nfor m in {modules!r}: importlib.import_module(m.removesuffix('.__init__'))\n"
         "print('\\n'.join(m.__file__ for n, m in sys.modules.items() if n.split('.')[0] == 'stages'))"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = {Path(line).relative_to(ROOT).as_posix() for line in run.stdout.split()}
-    assert loaded == {dep for dep in code_deps(cmd) if dep.endswith(".py")}
+    assert loaded == set(closure)
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_a_folder_stands_only_for_files_that_are_all_imported(name: str) -> None:
+    listed = {Path(dep) for dep in STAGES[name]["deps"] if dep.startswith("stages/")}
+    files = {file for dep in listed for file in ([dep] if dep.is_file() else dep.rglob("*")) if file.is_file()}
+    seen = {file.as_posix() for file in files if "__pycache__" not in file.parts}
+    assert seen == set(command_closure(STAGES[name]["cmd"]))
 
 
 @pytest.mark.parametrize("name", STAGES)
@@ -102,14 +111,19 @@ CLOSURE = [
 
 
 def test_imports_inside_functions_relative_ones_and_resources_count(small: Path) -> None:
-    assert code_deps("python -m stages train toy@0") == CLOSURE
+    assert command_closure("python -m stages train toy@0") == CLOSURE
+    folded = [file for file in CLOSURE if not file.startswith("stages/systems/")]
+    assert code_deps("python -m stages train toy@0") == [*folded, "stages/systems"]
 
 
 def test_write_brings_the_file_up_to_date_and_keeps_comments(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
     deps.run([], write=True)
     text = Path("dvc.yaml").read_text()
     assert text.startswith("# kept\n")
-    assert yaml.safe_load(text)["stages"]["train-toy"]["do"]["deps"] == ["data/x", *CLOSURE]
+    assert yaml.safe_load(text)["stages"]["train-toy"]["do"]["deps"] == [
+        "data/x",
+        *code_deps("python -m stages train toy@0"),
+    ]
     deps.run([], write=False)
     assert "equal the imports" in capsys.readouterr().out
 

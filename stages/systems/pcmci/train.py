@@ -108,7 +108,7 @@ def tower_series(train: Train) -> Iterator[tuple[str, str, Series]]:
     """Each tower in each sample of its years: all; training and validation; test (held out)."""
     import polars as pl
 
-    from stages.ingest.land_atmosphere.accepted import open_accepted
+    from stages.accepted.land_atmosphere import open_tower
     from stages.systems.pcmci.series import prepare
 
     folder = artifacts.validated(DOMAIN)
@@ -116,7 +116,7 @@ def tower_series(train: Train) -> Iterator[tuple[str, str, Series]]:
     years = splits.with_columns(year=pl.col("record_id").str.split("/").list.last().str.head(4).cast(pl.Int64))
     sites = years["group"].unique().sort().to_list()
     for site in progress(sites, "towers", unit="towers"):
-        dataset = open_accepted(Path(artifacts.ingested(DOMAIN, site)), folder / "verdict.parquet", train.aggregation)
+        dataset = open_tower(Path(artifacts.ingested(DOMAIN, site)), folder / "verdict.parquet", train.aggregation)
         if dataset is None:  # coarser than the aggregation
             continue
         of_site = years.filter(pl.col("group") == site)
