@@ -23,10 +23,12 @@ def rule(column: str = "x", low: float | None = 0.0, high: float | None = 10.0, 
     [
         (2310.0, "", "2310"),
         (-99999.0, "", "-99999"),
-        (0.123456, "", "0.1235"),
+        (0.12345678, "", "0.123457"),
         (0.5, "", "0.5"),
         (0.0, "", "0"),
-        (12345.6, "", "12346"),
+        (-0.0, "", "0"),
+        (1000.4, "", "1000.4"),
+        (1234567.8, "", "1234568"),
         (float("inf"), "", "inf"),
         (3.0e-7, "", "0.0000003"),
         (18.25, "clock", "18:15"),
@@ -34,7 +36,7 @@ def rule(column: str = "x", low: float | None = 0.0, high: float | None = 10.0, 
         (0.043, ".1%", "4.3%"),
     ],
 )
-def test_numbers_in_reasons_have_four_digits_and_no_exponent(value: float, spec: str, text: str) -> None:
+def test_numbers_in_reasons_have_six_digits_and_no_exponent(value: float, spec: str, text: str) -> None:
     assert format(Shown(value), spec) == text
 
 
@@ -58,19 +60,20 @@ def test_infinity_is_out_of_range() -> None:
 
 
 def test_an_empty_table_meets_every_rule_but_the_row_count() -> None:
-    frame = pl.DataFrame(schema={"record_id": pl.String, "group": pl.String, "x": pl.Float64})
+    frame = pl.DataFrame(schema={"record_id": pl.String, "group": pl.String, "sha256": pl.String, "x": pl.Float64})
     rules = [expectations.row_count("towers"), *expectations.identity(), rule()]
     results = judge(frame, suite_of("s", rules, frame))
     assert [r.rule.name for r in results if not r.success] == ["row count"]
     assert results[0].table_reason == "towers has 0 records; the gate asks for at least 1"
 
 
-def test_null_and_repeated_record_ids_are_found() -> None:
-    frame = pl.DataFrame({"record_id": ["a", "a", None], "group": ["g", None, "g"]})
-    present, unique, group = judge(frame, suite_of("s", expectations.identity("month"), frame))
+def test_null_and_repeated_keys_are_found() -> None:
+    frame = pl.DataFrame({"record_id": ["a", "a", None], "group": ["g", None, "g"], "sha256": ["0", "1", None]})
+    present, unique, group, digest = judge(frame, suite_of("s", expectations.identity("month"), frame))
     assert [(f.row, f.reason) for f in present.failures] == [(2, "a month has no record_id")]
     assert [f.row for f in unique.failures] == [0, 1]
     assert unique.failures[0].reason == "record_id a stands on more than one month"
+    assert [f.row for f in digest.failures] == [2]
     assert group.failures[0].reason == "a has no group, so no split can keep it from leaking"
 
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from stages import artifacts
 from stages.ingest.land_atmosphere.schema import RECORD_COLUMNS, VARIABLES
-from stages.validate.land_atmosphere import Params
+from stages.validate.land_atmosphere.stage import Params
 
 RANGE = {
     "SWC": (0.08, 0.22, 0.31),
@@ -25,7 +25,7 @@ RANGE = {
 }
 
 
-def month(site: str, year: int, number: int, **changed: Any) -> dict[str, Any]:
+def month(site: str, year: int, number: int, /, **changed: Any) -> dict[str, Any]:
     """A sound half-hourly month of a tower, with some columns changed."""
     record = f"{site}/{year}-{number:02d}"
     steps = 30 * 48
@@ -70,7 +70,7 @@ def frame(*rows: dict[str, Any]) -> pl.DataFrame:
     return pl.DataFrame(list(rows), schema={name: getattr(pl, kind) for name, kind in RECORD_COLUMNS.items()})
 
 
-def years(site: str, first: int, last: int, **changed: Any) -> list[dict[str, Any]]:
+def years(site: str, first: int, last: int, /, **changed: Any) -> list[dict[str, Any]]:
     """Twelve sound months for each of some years."""
     return [month(site, year, number, **changed) for year in range(first, last + 1) for number in range(1, 13)]
 
@@ -96,3 +96,12 @@ def params(*sites: str, gate: dict[str, Any] | None = None, **blocks: Any) -> Pa
             "splits": {"seed": 0, "by_site": shares, "by_year": shares},
         }
     )
+
+
+def four_towers() -> Params:
+    """Towers shaped like the default ones: two of ten years, one of four, one of one."""
+    ingested("us-arm", frame(*years("us-arm", 2003, 2011), month("us-arm", 2012, 1, maximum_LE=2310.0)))
+    ingested("ch-dav", frame(*years("ch-dav", 2013, 2022, **without("H"))))
+    ingested("us-ar1", frame(*years("us-ar1", 2009, 2012, coverage_LE=0.1)))
+    ingested("fr-hes", frame(*years("fr-hes", 2016, 2016)))
+    return params("us-arm", "ch-dav", "us-ar1", "fr-hes", fr_hes={"licence": "CC0", "citation": "Hesse 2016"})

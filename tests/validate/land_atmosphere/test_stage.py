@@ -12,17 +12,19 @@ import polars as pl
 import pytest
 
 from stages import artifacts
+from stages.__main__ import main
 from stages.errors import DataError, GateStopped, UsageError
-from stages.validate import expectations, land_atmosphere
-from stages.validate.land_atmosphere import Params
-from tests.validate.fakes import frame, ingested, month, params, without, years
+from stages.validate import expectations
+from stages.validate.land_atmosphere import stage
+from stages.validate.land_atmosphere.stage import Params
+from tests.validate.land_atmosphere.fakes import four_towers, frame, ingested, month, params, years
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.usefixtures("workspace")
 
 
 def run(params: Params) -> dict[str, Any]:
-    land_atmosphere.run(params, name="land_atmosphere", key="")
+    stage.run(params, name="land_atmosphere", key="")
     return written()
 
 
@@ -50,15 +52,6 @@ def towers(passed: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Work in that folder; its summary. Only for reading."""
     monkeypatch.chdir(passed)
     return written()
-
-
-def four_towers() -> Params:
-    """Towers shaped like the default ones: two of ten years, one of four, one of one."""
-    ingested("us-arm", frame(*years("us-arm", 2003, 2011), month("us-arm", 2012, 1, maximum_LE=2310.0)))
-    ingested("ch-dav", frame(*years("ch-dav", 2013, 2022, **without("H"))))
-    ingested("us-ar1", frame(*years("us-ar1", 2009, 2012, coverage_LE=0.1)))
-    ingested("fr-hes", frame(*years("fr-hes", 2016, 2016)))
-    return params("us-arm", "ch-dav", "us-ar1", "fr-hes", fr_hes={"licence": "CC0", "citation": "Hesse 2016"})
 
 
 def test_a_pass_with_quarantine(towers: dict[str, Any]) -> None:
@@ -105,10 +98,10 @@ def test_every_record_has_a_part_in_both_splits(towers: dict[str, Any]) -> None:
 def test_too_many_quarantined_months_stop_and_the_verdict_is_kept() -> None:
     ingested("us-arm", frame(*years("us-arm", 2003, 2003), *years("us-arm", 2004, 2004, sw_in_peak_hour=18.0)))
     ingested("ch-dav", frame(*years("ch-dav", 2013, 2022)))
-    with pytest.raises(GateStopped) as stop:
+    with pytest.raises(GateStopped) as stopped:
         run(params("us-arm", "ch-dav"))
-    assert stop.value.exit_code == 3
-    assert str(stop.value) == (
+    assert stopped.value.exit_code == 3
+    assert str(stopped.value) == (
         "The gate stops land_atmosphere. us-arm: 12 of 24 records are quarantined (50.0%); the gate allows 20.0%. "
         "Most frequent reasons: shortwave peaks at noon (12 records, first: shortwave radiation peaks at 18:00 local "
         "standard time in us-arm/2004-01; the gate allows 10:00 to 14:00: wrong time zone?). Every record with its "
@@ -169,6 +162,25 @@ def test_the_same_content_in_two_parts_is_a_leak_and_stops() -> None:
     assert written()["leakage"]["by_year"] != []
 
 
+def test_a_tower_under_two_names_stops() -> None:
+    ingested("us-arm", frame(*years("us-arm", 2003, 2003)))
+    ingested("arm-copy", frame(*years("us-arm", 2003, 2003)))
+    with pytest.raises(GateStopped, match=r"arm-copy and us-arm both hold us-arm/2003-01"):
+        run(params("us-arm", "arm-copy"))
+
+
+def test_a_month_without_keys_is_quarantined() -> None:
+    faulty = month("us-arm", 2004, 1, record_id=None, group=None, year=None, month=None, sha256=None)
+    ingested("us-arm", frame(*years("us-arm", 2003, 2003), faulty))
+    assert run(params("us-arm"))["sites"]["us-arm"]["failed"] == {
+        "record_id present": 1,
+        "group present": 1,
+        "sha256 present": 1,
+        "year present": 1,
+    }
+    assert table("splits").height == table("verdict").height == 13
+
+
 def test_a_site_that_was_not_ingested_is_an_error() -> None:
     ingested("us-arm", frame(*years("us-arm", 2003, 2003)))
     with pytest.raises(
@@ -201,8 +213,8 @@ def test_no_site_at_all_stops() -> None:
     assert table("verdict").height == table("splits").height == 0
 
 
-@pytest.mark.usefixtures("towers")
-def test_json_holds_null_and_the_pages_need_no_network() -> None:
+def test_json_holds_null_and_the_pages_need_no_network(towers: dict[str, Any]) -> None:
+    assert towers["outcome"] == "pass with quarantine"
     folder = artifacts.validated("land_atmosphere")
     json.loads((folder / "summary.json").read_text(), parse_constant=lambda name: pytest.fail(f"{name} in JSON"))
     pages = sorted(path.name for path in (folder / "docs").glob("*.html"))
@@ -225,45 +237,65 @@ def test_text_from_outside_is_escaped_in_the_pages() -> None:
     assert "<script" not in page
 
 
-@pytest.mark.usefixtures("towers")
-def test_the_saved_suite_gives_the_verdict_that_was_written() -> None:
+def test_the_saved_suite_gives_the_verdict_that_was_written(towers: dict[str, Any]) -> None:
     folder = artifacts.validated("land_atmosphere")
-    site = land_atmosphere.judge_site("us-arm", params("us-arm"))
+    site = stage.judge_site("us-arm", params("us-arm"))
     saved = json.loads((folder / "docs" / "suites" / "us-arm.json").read_text())
     assert expectations.judge(site.records, saved) == [r for r in site.results if r.rule.name != "columns"]
+    assert site.judgement.as_json().items() <= towers["sites"]["us-arm"].items()
 
 
-PROGRAM = """
-import sys, warnings
-warnings.simplefilter("error")
-import polars as pl
-from stages import artifacts
-from stages.validate import land_atmosphere
-from tests.validate.test_land_atmosphere import four_towers
-params = four_towers()
-if sys.argv[1] == "shuffled":
-    for file in artifacts.DATA.rglob("records.parquet"):
-        artifacts.write_table(file, pl.read_parquet(file).sample(fraction=1.0, shuffle=True, seed=7))
-land_atmosphere.run(params, name="land_atmosphere", key="")
+PARAMS = """
+land_atmosphere:
+  sites:
+    us-arm: {path: data/external/us-arm, format: base, gate: {max_quarantined: 0.1}}
+  gate: {subdaily: {range: {LE: [-300, 1500]}}}
+  splits:
+    seed: 0
+    by_site: {train: 0.6, validation: 0.2, test: 0.2}
+    by_year: {train: 0.6, validation: 0.2, test: 0.2}
 """
 
 
-def test_equal_data_give_equal_bytes_in_two_processes_whatever_the_order_of_rows(workspace: Path) -> None:
-    started = []
-    for number, order in enumerate(("sorted", "shuffled")):
-        folder = workspace / order
-        folder.mkdir()
-        environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": str(number + 1)}
-        command = [sys.executable, "-c", PROGRAM, order]
-        started.append(subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL))
-    assert [process.wait() for process in started] == [0, 0]
-    outputs = [
-        {
-            path.relative_to(workspace / order).as_posix(): path.read_bytes()
-            for path in (workspace / order / "data" / "validated").rglob("*")
-            if path.is_file()
-        }
-        for order in ("sorted", "shuffled")
-    ]
-    assert len(outputs[0]) == 12
-    assert outputs[0] == outputs[1]
+def test_the_command_ends_with_code_3_when_the_gate_stops_and_2_when_a_limit_is_misspelt(
+    workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ingested("us-arm", frame(*years("us-arm", 2003, 2003), month("us-arm", 2004, 1, maximum_LE=1400.0)))
+    (workspace / "params.yaml").write_text(PARAMS)
+    assert main(["validate", "land_atmosphere"]) == 0
+    assert capsys.readouterr().err == ""
+    (workspace / "params.yaml").write_text(PARAMS.replace("1500", "1300").replace("0.1}", "0.05}"))
+    assert main(["validate", "land_atmosphere"]) == 3
+    told = " ".join(capsys.readouterr().err.split())
+    assert told.startswith("error: The gate stops land_atmosphere. us-arm: 1 of 13 records are quarantined")
+    (workspace / "params.yaml").write_text(PARAMS.replace("max_quarantined", "max_quarantine"))
+    assert main(["validate", "land_atmosphere"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "sites.us-arm.gate.max_quarantine is not a known key; did you mean 'max_quarantined'?" in told
+
+
+PROGRAM = """
+import warnings
+warnings.simplefilter("error")
+import polars as pl
+from stages import artifacts
+from stages.validate.land_atmosphere import stage
+from tests.validate.land_atmosphere.fakes import four_towers
+params = four_towers()
+for file in artifacts.DATA.rglob("records.parquet"):
+    artifacts.write_table(file, pl.read_parquet(file).sample(fraction=1.0, shuffle=True, seed=7))
+stage.run(params, name="land_atmosphere", key="")
+"""
+
+
+def test_equal_data_give_equal_bytes_in_another_process_whatever_the_order_of_rows(
+    passed: Path, workspace: Path
+) -> None:
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "7"}
+    subprocess.run([sys.executable, "-c", PROGRAM], env=environment, check=True, stdout=subprocess.DEVNULL)
+    here, there = (
+        {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+        for root in (passed / "data" / "validated", workspace / "data" / "validated")
+    )
+    assert len(here) == 12
+    assert here == there

@@ -6,14 +6,16 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
-from stages.validate import expectations, site_months, verdicts
-from stages.validate.site_months import Gate
-from tests.validate.fakes import frame, month, without
+from stages.validate import expectations, verdicts
+from stages.validate.land_atmosphere import site_months
+from stages.validate.land_atmosphere.site_months import Gate
+from tests.validate.land_atmosphere.fakes import frame, month, without
 
 SITE = "us-arm"
 
 # Columns changed in one sound month, the rule they break, the reason it must give.
 QUARANTINED: list[tuple[dict[str, Any], str, str]] = [
+    ({"year": None}, "year present", "ID has no year, so it fits no split by year"),
     (
         {"resolution_minutes": 60},
         "one resolution",
@@ -54,7 +56,7 @@ QUARANTINED: list[tuple[dict[str, Any], str, str]] = [
     (
         {"constant_hours_H": 36.5},
         "stuck H",
-        "H holds one value for 36.5 hours in ID; the gate allows 12: stuck sensor or filled gap?",
+        "H holds one value for 36.5 hours in ID; the gate allows 6: stuck sensor or filled gap?",
     ),
     (
         {"sw_in_peak_hour": 18.25},
@@ -81,6 +83,11 @@ WARNED: list[tuple[dict[str, Any], str, str]] = [
         "energy balance",
         "turbulent over available energy is 0.31 in ID; towers usually lie between 0.5 and 1.3",
     ),
+    (
+        {"minimum_SWC": 0.0029},
+        "driest SWC",
+        "SWC falls to 0.0029 m3 m-3 in ID, drier than soil in the field (0.02): does the probe drop out?",
+    ),
     ({"coverage_LE": 0.043}, "coverage of LE", "LE is measured in 4.3% of ID; the gate warns below 20.0%"),
     ({"filled_TA": 0.8}, "gap-filling of TA", "80.0% of TA in ID is gap-filled; the gate warns above 50.0%"),
 ]
@@ -88,10 +95,11 @@ SOUND: list[dict[str, Any]] = [
     {},
     {"maximum_LE": 1000.0, "minimum_LE": -300.0, "sw_in_peak_hour": 14.0},  # at the limits
     {"minimum_VPD": -0.3},  # the error of a hygrometer in fog
-    {"constant_hours_SWC": 400.0, "constant_hours_P": 700.0},  # frozen soil; tips of a gauge
+    {"constant_hours_SWC": 200.0, "constant_hours_P": 700.0},  # frozen soil; tips of a gauge
     {"sw_in_peak_hour": 2.0, "mean_SW_IN": 3.0},  # polar night
     {"sw_in_peak_hour": 15.0, "coverage_SW_IN": 0.3},  # the afternoons of a few days
     {"energy_balance_ratio": 0.1, "energy_balance_steps": 40},  # too few steps to tell
+    {"energy_balance_ratio": -0.8, "mean_NETRAD": 0.5, "mean_G": -8.6},  # winter: little energy to balance
     {"sw_in_peak_hour": None, "energy_balance_ratio": None},
 ]
 
@@ -141,7 +149,7 @@ def test_a_sound_month_is_accepted_without_a_word(verdict: Any, position: int) -
 
 def test_months_without_light_are_counted_as_not_judged(verdict: Any) -> None:
     assert verdict[1]["shortwave peaks at noon"].not_judged == 4
-    assert verdict[1]["energy balance"].not_judged == 2
+    assert verdict[1]["energy balance"].not_judged == 3
 
 
 def test_every_rule_fails_somewhere_above_or_is_a_sibling_of_one_that_does(verdict: Any) -> None:
@@ -182,6 +190,13 @@ def test_a_daily_series_has_daily_limits_and_no_hour_of_the_peak() -> None:
         "SW_IN reaches 700 W m-2 in us-ar1/2009-03; the gate allows -5 to 500",
     ]
     assert results["shortwave peaks at noon"].not_judged == 3
+
+
+def test_a_monthly_series_has_no_step_in_minutes_and_the_daily_limits() -> None:
+    row = month("us-ar1", 2009, 1, resolution_minutes=None, expected_steps=1, present_steps=1, sw_in_peak_hour=None)
+    table, results = judged(frame(row | {"maximum_H": 120.0, "maximum_LE": 351.0, "maximum_SW_IN": 300.0}))
+    assert table["expectation"].to_list() == ["highest LE"]
+    assert results["one resolution"].not_judged == 1
 
 
 def test_precipitation_is_held_against_the_step_of_the_series() -> None:

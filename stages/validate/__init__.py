@@ -1,0 +1,1 @@
+"""The gate: expectations on summary frames, verdicts with reasons, leakage-safe splits."""
