@@ -10,6 +10,7 @@ from typing import Any, get_args
 import yaml
 from pydantic import BaseModel
 from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedSeq
 
 from stages import artifacts
 from stages.entries import ENTRIES, entry_module, known_names
@@ -126,6 +127,9 @@ def assign(document: Any, dotted: str, value: Any) -> None:
         raise UsageError(f"{PARAMS_FILE}: {'.'.join(above)} is a value; {last!r} cannot be set inside it.")
     if isinstance(node.get(last), Mapping) and not isinstance(value, Mapping):
         raise UsageError(f"{PARAMS_FILE}: {dotted} is a block of keys, not a value{nearest('', map(str, node[last]))}")
+    if isinstance(value, list):
+        value = CommentedSeq(value)
+        value.fa.set_flow_style()
     node[last] = value  # type: ignore[index]
 
 

@@ -212,3 +212,11 @@ def overlapping_windows(
         if name not in latest or stop > latest[name][0]:
             latest[name] = (stop, identity)
     return found
+
+
+def leak_stops(split_name: str, leaks: Sequence[str], shown: int = 3) -> list[str]:
+    """Why the gate stops for the leaks of one split: the first of them in words, and how many more there are."""
+    if not leaks:
+        return []
+    more = f" and {len(leaks) - shown} more" if len(leaks) > shown else ""
+    return [f"the split {split_name} leaks: {'; '.join(leaks[:shown])}{more}"]

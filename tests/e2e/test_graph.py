@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Project, make_project
+from tests.e2e.towers import half_hours, write_fluxnet
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("graph")]
 
@@ -52,8 +53,8 @@ def test_a_second_run_executes_nothing(project: Project) -> None:
 
 def test_every_site_month_has_a_verdict(project: Project) -> None:
     summary = json.loads((project.root / "data/validated/land_atmosphere/summary.json").read_text())
-    assert summary["total"]["ingested"] == 2 * 4 * 12
-    assert summary["total"]["accepted"] + summary["total"]["quarantined"] == summary["total"]["ingested"]
+    assert summary["ingested"] == 2 * 4 * 12
+    assert summary["accepted"] + summary["quarantined"] == summary["ingested"]
 
 
 def test_metrics_and_plots_show(project: Project) -> None:
@@ -103,7 +104,7 @@ def test_a_new_month_in_an_own_folder_is_seen(project: Project) -> None:
 def test_the_gate_stops_with_its_verdict_kept(project: Project) -> None:
     params = project.params()
     good = json.loads(json.dumps(params))
-    params["land_atmosphere"]["gate"]["ranges"]["TA"] = [0, 1]
+    params["land_atmosphere"]["gate"]["subdaily"]["range"]["TA"] = [0, 1]
     project.write_params(params)
     stopped = project.dvc("repro", "validate-land_atmosphere", check=False)
     assert stopped.returncode != 0
@@ -131,10 +132,25 @@ def test_a_clone_with_the_remote_only_executes_nothing(project: Project, tmp_pat
     assert other.outs() == project.outs()
 
 
-def test_one_more_tower_in_three_lines(project: Project, own_tower: Path) -> None:
+def test_the_same_tower_under_two_names_is_a_leak(project: Project) -> None:
+    params = project.params()
+    good = json.loads(json.dumps(params))
+    sites = params["land_atmosphere"]["sites"]
+    sites["de-twin"] = sites["de-fak"]
+    project.write_params(params)
+    stopped = project.dvc("repro", "validate-land_atmosphere", check=False)
+    assert "exited with 3" in stopped.stderr
+    assert "leaks: the same content" in stopped.stdout + stopped.stderr
+    shutil.rmtree(project.root / "data/ingested/land_atmosphere/de-twin")
+    project.write_params(good)
+    assert project.repro() == []
+
+
+def test_one_more_tower_in_three_lines(project: Project, tmp_path: Path) -> None:
+    write_fluxnet(tmp_path / "FLX_DE-Two_FLUXNET2015_SUBSET", half_hours(range(2011, 2014), seed=3), site="DE-Two")
     params = project.params()
     params["land_atmosphere"]["sites"]["de-two"] = {
-        "path": str(own_tower),
+        "path": str(tmp_path / "FLX_DE-Two_FLUXNET2015_SUBSET"),
         "format": "fluxnet",
         "gate": {"max_quarantined": 0.3},
     }

@@ -37,7 +37,7 @@ def half_hours(years: range, seed: int) -> pl.DataFrame:
     temperature = 12 + 10 * season[day] + 5 * np.sin(np.pi * (hour - 9) / 12) + rng.normal(0, 2, days)[day]
     return pl.DataFrame(
         {
-            "time": time,
+            "time": time.astype("datetime64[us]"),
             "TA": temperature + 0.3 * noise[2],
             "SW_IN": radiation + np.abs(noise[3]),
             "VPD": np.maximum(0.1, 4 + 0.35 * temperature + 0.006 * radiation - 5 * (wetness - 0.5) + 0.4 * noise[4]),

@@ -80,7 +80,7 @@ def run(params: Params, *, name: str, key: str) -> None:
     table, notes, leaks = split(sites, params.splits)
     worst = sorted(sites, key=lambda site: (-(site.judgement.quarantined_share or 1.0), site.key))
     stops = [stop for site in worst for stop in site.judgement.stops]
-    stops += [f"the splits leak: {leak}" for found in leaks.values() for leak in found]
+    stops += [stop for split_name, found in leaks.items() for stop in splits.leak_stops(split_name, found)]
     stops += splits.repeated([site.key for site in sites], [site.records for site in sites])
     if not sites:
         stops.append("land_atmosphere.sites in params.yaml names no site")

@@ -156,7 +156,7 @@ def test_the_same_content_in_two_parts_is_a_leak_and_stops() -> None:
     copied = frame(month("us-arm", 2003, 1))["sha256"][0]
     ingested("us-arm", frame(*years("us-arm", 2003, 2011), month("us-arm", 2012, 1, sha256=copied)))
     with pytest.raises(
-        GateStopped, match=r"the splits leak: the same content \(sha256 \w{12}\) in us-arm/2003-01 \(train\)"
+        GateStopped, match=r"the split by_\w+ leaks: the same content \(sha256 \w{12}\) in us-arm/2003-01 \(train\)"
     ):
         run(params("us-arm"))
     assert written()["leakage"]["by_year"] != []
