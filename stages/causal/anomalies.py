@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 DAYS_PER_YEAR = 365.2425
+#: Mean square below which a wave is a combination of the ones before it over the times of the fit.
+DEPENDENT = 1e-10
 
 
 def seasonal_anomalies(
@@ -38,12 +40,27 @@ def seasonal_anomalies(
     """
     angle_T = 2 * np.pi * day_T / DAYS_PER_YEAR
     waves = [wave(order * angle_T) for order in range(1, harmonics + 1) for wave in (np.sin, np.cos)]
-    design_TK = np.column_stack([np.ones_like(angle_T), *waves])
     used_T = fit_T & np.isfinite(values_T)
-    if used_T.sum() <= design_TK.shape[1]:
-        raise ValueError(f"{used_T.sum()} values to fit a seasonal cycle of {design_TK.shape[1]} coefficients")
-    coefficients_K, *_ = np.linalg.lstsq(design_TK[used_T], values_T[used_T], rcond=None)
-    return values_T - design_TK @ coefficients_K
+    if used_T.sum() <= 1 + len(waves):
+        raise ValueError(f"{used_T.sum()} values to fit a seasonal cycle of {1 + len(waves)} coefficients")
+    # Modified Gram-Schmidt with plain sums: a LAPACK solver's last bits depend on where the arrays lie in memory, and
+    # equal data must give equal bytes.
+    remainder_T = values_T.astype(np.float64)
+    orthogonal: list[NDArray[np.float64]] = []
+    for column_T in [np.ones_like(angle_T), *waves]:
+        for other_T in orthogonal:
+            column_T = column_T - _projection(column_T, other_T, used_T) * other_T
+        if np.sum(column_T[used_T] ** 2) > DEPENDENT * used_T.sum():
+            orthogonal.append(column_T)
+            remainder_T = remainder_T - _projection(remainder_T, column_T, used_T) * column_T
+    return remainder_T
+
+
+def _projection(values_T: NDArray[np.float64], onto_T: NDArray[np.float64], used_T: NDArray[np.bool_]) -> np.float64:
+    """Coefficient of one series on another over some of the times."""
+    onto = onto_T[used_T]
+    coefficient: np.float64 = np.sum(values_T[used_T] * onto) / np.sum(onto * onto)
+    return coefficient
 
 
 def outside_season(month_T: NDArray[np.integer], months: Collection[int]) -> NDArray[np.bool_]:

@@ -12,20 +12,22 @@ from tests.e2e.conftest import Project, make_project
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("kill")]
 
 KILLER = Path(__file__).parent / "killer"
-STAGES = [
-    "fetch us-fak",
-    "ingest land_atmosphere@de-fak",
-    "ingest land_atmosphere@us-fak",
-    "validate land_atmosphere",
-    "train pcmci@0",
-    "evaluate pcmci",
-    "report",
-]
+#: Stage in dvc.yaml -> its words on the command line, upstream first.
+STAGES = {
+    "fetch@us-fak": "fetch us-fak",
+    "ingest-land_atmosphere@de-fak": "ingest land_atmosphere@de-fak",
+    "ingest-land_atmosphere@us-fak": "ingest land_atmosphere@us-fak",
+    "validate-land_atmosphere": "validate land_atmosphere",
+    "train-pcmci@0": "train pcmci@0",
+    "evaluate-pcmci": "evaluate pcmci",
+    "report": "report",
+}
 
 
-def killed_repro(project: Project, words: str, moment: str) -> None:
+def killed_repro(project: Project, stage: str, moment: str) -> None:
+    words = STAGES[stage]
     path = f"{KILLER}:{project.environment.get('PYTHONPATH', '')}"
-    run = project.dvc("repro", check=False, PYTHONPATH=path, KILL_STAGE=words, KILL_AT=moment)
+    run = project.dvc("repro", stage, check=False, PYTHONPATH=path, KILL_STAGE=words, KILL_AT=moment)
     assert run.returncode == -signal.SIGKILL, f"{words} was not killed at its {moment}: {run.stdout}{run.stderr}"
 
 
@@ -33,9 +35,9 @@ def test_killed_in_every_stage(tmp_path_factory: pytest.TempPathFactory, package
     undisturbed = make_project(tmp_path_factory.mktemp("undisturbed"), packages, own_tower)
     undisturbed.repro()
     disturbed = make_project(tmp_path_factory.mktemp("disturbed"), packages, own_tower)
-    for words in STAGES:
+    for stage in STAGES:
         # DVC and the stage die together; what had finished before is not run again by the next one.
-        killed_repro(disturbed, words, "rename")
+        killed_repro(disturbed, stage, "rename")
     assert disturbed.repro() == ["report"]
     assert disturbed.outs() == undisturbed.outs()
     partial = disturbed.root / "data" / ".partial"
@@ -46,6 +48,6 @@ def test_killed_in_the_middle_of_writing(
     tmp_path_factory: pytest.TempPathFactory, packages: Path, own_tower: Path
 ) -> None:
     project = make_project(tmp_path_factory.mktemp("writing"), packages, own_tower)
-    killed_repro(project, "ingest land_atmosphere@us-fak", "draft")
+    killed_repro(project, "ingest-land_atmosphere@us-fak", "draft")
     assert not (project.root / "data/ingested/land_atmosphere/us-fak").exists()
     assert "ingest-land_atmosphere@us-fak" in project.repro()

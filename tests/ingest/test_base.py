@@ -126,6 +126,13 @@ def test_a_variable_without_any_value_is_kept_and_noted(tmp_path: Path) -> None:
     assert "TA: no measured value in TA." in native.notes
 
 
+def test_a_damaged_table_in_a_folder_is_not_passed_over(tmp_path: Path) -> None:
+    write(tmp_path / "2013.csv", table(half_hours("2013-01-01T00:00", {"H": [1, 2]})))
+    write(tmp_path / "2014.csv", "")
+    with pytest.raises(DataError, match=r"2014.csv: found an empty file"):
+        ingest(tmp_path, "base")
+
+
 def test_other_files_of_a_folder_are_listed_with_the_reason(tmp_path: Path) -> None:
     write(tmp_path / NAME, table(half_hours("2013-01-01T00:00", {"H": [1, 2]}), above=AMERIFLUX))
     write(tmp_path / "AMF_US-Tw3_BIF.csv", "SITE_ID,GROUP_ID\nUS-Tw3,1\n")

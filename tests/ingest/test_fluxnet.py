@@ -214,6 +214,20 @@ def test_a_filled_series_without_its_flag_is_never_called_measured(tmp_path: Pat
     assert any("TA_F has no TA_F_QC" in note for note in native.notes)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ICOSETC_DE-Tha_FLUXNET_HH_L2.csv",
+        "AMF_US-Ne1_FLUXNET_FULLSET_HH_2001-2020_3-5.csv",
+        "AMF_US-Ne1_FLUXNET_FLUXMET_HH_2001-2020_v1.3_r1.csv",
+        "FLX_AU-How_FLUXNET2015_SUBSET_HH_2001-2014_1-4.csv",
+    ],
+)
+def test_the_names_of_other_networks_are_known(tmp_path: Path, name: str) -> None:
+    write(tmp_path / name, table(half_hours("2014-07-01T00:00", flagged())))
+    assert ingest(tmp_path, "fluxnet").tower.files == [name]
+
+
 def test_a_folder_without_a_known_file_lists_what_is_there(tmp_path: Path) -> None:
     write(tmp_path / "readme.txt", "hello\n")
     write(tmp_path / "values.csv", "a,b\n1,2\n")

@@ -28,6 +28,27 @@ def test_a_pure_seasonal_cycle_has_no_anomalies() -> None:
     assert np.abs(seasonal_anomalies(cycle, DAY_T, harmonics=2, fit_T=EVERY)).max() < 1e-10
 
 
+def test_the_fit_is_least_squares() -> None:
+    rng = np.random.default_rng(0)
+    values = np.where(rng.random(DAYS.size) < 0.3, np.nan, rng.normal(size=DAYS.size))
+    angle = 2 * np.pi * DAY_T / 365.2425
+    design = np.column_stack([np.ones_like(angle), np.sin(angle), np.cos(angle), np.sin(2 * angle), np.cos(2 * angle)])
+    used = np.isfinite(values)
+    coefficients, *_ = np.linalg.lstsq(design[used], values[used], rcond=None)
+    expected = values - design @ coefficients
+    np.testing.assert_allclose(seasonal_anomalies(values, DAY_T, harmonics=2, fit_T=EVERY), expected, atol=1e-12)
+
+
+def test_equal_data_gives_equal_bytes_wherever_it_lies() -> None:
+    rng = np.random.default_rng(0)
+    values, results = rng.normal(size=DAYS.size), set()
+    for offset in range(8):
+        moved = np.empty(DAYS.size + 8)[offset : offset + DAYS.size]
+        moved[:] = values
+        results.add(seasonal_anomalies(moved, DAY_T, harmonics=3, fit_T=DAY_T < 700).tobytes())
+    assert len(results) == 1
+
+
 def test_without_harmonics_the_mean_is_subtracted() -> None:
     values = np.random.default_rng(0).normal(5, 1, DAYS.size)
     np.testing.assert_allclose(seasonal_anomalies(values, DAY_T, harmonics=0, fit_T=EVERY), values - values.mean())
