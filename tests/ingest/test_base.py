@@ -52,6 +52,15 @@ def test_flag_two_of_the_steady_state_test_is_missing_and_counted(tmp_path: Path
     assert any(note.startswith("LE: 1 values without a LE_SSITC_TEST_1_1_1 are kept") for note in native.notes)
 
 
+def test_flags_on_another_scale_are_refused_until_it_is_stated(tmp_path: Path) -> None:
+    columns = {"LE": [10, 20, 30], "LE_SSITC_TEST": [1, 7, 3]}
+    write(tmp_path / "x.csv", table(half_hours("2016-06-01T00:00", columns)))
+    with pytest.raises(DataError, match=r"line 3: found LE_SSITC_TEST 7; expected the flags 0 \(best\), 1 and 2"):
+        ingest(tmp_path, "base")
+    stated = {"LE": {"column": "LE", "qc": "LE_SSITC_TEST", "good": [1, 2, 3]}}
+    assert values(ingest(tmp_path, {"reader": "base", "columns": stated}), "LE") == [10, None, 30]
+
+
 @pytest.mark.parametrize(
     ("columns", "chosen"),
     [

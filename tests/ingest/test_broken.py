@@ -52,6 +52,10 @@ BROKEN = {
     ),
     "impossible day": (replaced(3, "201501010030,", "201502300030,"), "found 201502300030"),
     "impossible minute": (replaced(3, "201501010030,", "201501010075,"), "found 201501010075"),
+    "stamps of two lengths": (
+        replaced(3, "201501010030,", "20150101,"),
+        "line 3, column 'TIMESTAMP_START': found 20150101",
+    ),
     "missing stamp": (replaced(3, "201501010030,", ","), "line 3, column 'TIMESTAMP_START': found an empty stamp"),
     "far stamp": (
         replaced(5, "201501010130,201501010200", "209901010130,209901010200"),
@@ -62,7 +66,12 @@ BROKEN = {
         "line 6: found the stamp 2015-01-01 02:07, off the grid like 1 in all",
     ),
     "duplicate column": (GOOD.replace(",TA,H", ",TA,TA"), "column 'TA': found 2 columns of this name"),
+    "a carriage return inside a line": (replaced(3, "2.5,20", "2.5\r20"), "line 3: found 3 fields; expected 4"),
     "old Mac lines": (GOOD.replace("\n", "\r"), "a carriage return alone"),
+    "start and end exchanged": (
+        GOOD.replace("_START", "_X").replace("_END", "_START").replace("_X", "_END"),
+        "line 2: found TIMESTAMP_END not after TIMESTAMP_START",
+    ),
     "unequal intervals": (replaced(3, "201501010100", "201501010130"), "line 3: found an interval of 60 min"),
 }
 
@@ -74,6 +83,16 @@ def test_a_broken_text_is_refused_in_words(tmp_path: Path, text: str, words: str
         ingest(tmp_path, "base")
     assert "tower.csv" in str(caught.value)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("long_line", [2, 5])
+def test_a_long_line_does_not_make_up_for_a_short_one(tmp_path: Path, long_line: int) -> None:
+    lines = [line.rstrip("\n") + ",x" for line in LINES]
+    lines[2] = lines[2].removesuffix(",20,x")
+    lines[long_line - 1] += ",y,z"
+    write(tmp_path / "tower.csv", "\n".join(lines) + "\n")
+    with pytest.raises(DataError, match=r"line [235]: found \d fields; expected 5"):
+        ingest(tmp_path, "base")
 
 
 def test_a_good_text_is_not_refused(tmp_path: Path) -> None:

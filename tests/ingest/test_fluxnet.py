@@ -241,6 +241,13 @@ def test_the_name_and_the_stamps_must_agree_on_the_resolution(tmp_path: Path) ->
         ingest(tmp_path, "fluxnet")
 
 
+def test_days_in_a_file_of_months_are_refused(tmp_path: Path) -> None:
+    columns = {"TIMESTAMP": ["20140102", "20140103"], "TA_F": [1, 2], "TA_F_QC": [1, 1]}
+    write(tmp_path / fluxnet_name("MM"), table(columns))
+    with pytest.raises(DataError, match="line 2: found the stamp 2014-01-02 00:00; expected the first day of a month"):
+        ingest(tmp_path, "fluxnet")
+
+
 def test_all_variables_of_a_fullset(tmp_path: Path) -> None:
     suffix = {"P": "P_F", "VPD": "VPD_F", "TA": "TA_F", "SW_IN": "SW_IN_F", "NETRAD": "NETRAD", "SWC": "SWC_F_MDS_1"}
     columns: dict[str, list[float]] = {}

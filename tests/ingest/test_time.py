@@ -116,11 +116,25 @@ def test_an_outage_of_an_hour_is_no_clock_change(tmp_path: Path, hour: str) -> N
     assert np.isnan(native.dataset["TA"].values[gap : gap + 2]).all()
 
 
+def test_an_hour_missing_among_other_gaps_is_no_clock_change(tmp_path: Path) -> None:
+    when = year("2015-03-01", 60)
+    lost = {np.datetime64(stamp) for stamp in ("2015-03-29T02:00", "2015-03-29T02:30", "2015-03-29T14:00")}
+    when = [stamp for stamp in when if stamp not in lost]
+    assert int(np.isnan(read(tmp_path, when, list(range(len(when)))).dataset["TA"]).sum()) == 3
+
+
 def test_irregular_stamps_are_refused(tmp_path: Path) -> None:
     minutes = np.cumsum([7, 11, 13, 29, 31, 37, 41, 43])
     text = table({"TIMESTAMP_END": [digits(np.datetime64("2015-01-01") + m) for m in minutes], "TA": range(8)})
     write(tmp_path / "tower.csv", text)
     with pytest.raises(DataError, match="stamps at irregular distances"):
+        ingest(tmp_path, "base")
+
+
+def test_steps_that_do_not_divide_a_day_are_refused(tmp_path: Path) -> None:
+    text = table({"TIMESTAMP_END": [digits(m) for m in stamps("2015-01-01", 8, 7)], "TA": range(8)})
+    write(tmp_path / "tower.csv", text)
+    with pytest.raises(DataError, match="found steps of 7 min; expected a resolution that divides a day"):
         ingest(tmp_path, "base")
 
 
