@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stages.causal.covariance import Floats, Integers
+from stages.causal.ranks import Floats, Integers
 from stages.causal.errors import CausalDataError
 from stages.causal.links import link_graph
 from stages.causal.pcmci import PCMCIResult, pcmci_on_sample

@@ -19,7 +19,15 @@ R = TypeVar("R")
 
 _config: Any = numba.config
 
-KERNEL_MODULES = ("compiled.py", "student.py", "covariance.py", "partial_correlation.py", "search.py")
+KERNEL_MODULES = (
+    "compiled.py",
+    "student.py",
+    "ranks.py",
+    "covariance.py",
+    "partial_correlation.py",
+    "row_sets.py",
+    "search.py",
+)
 
 # Sums may be reordered (so that they vectorise); NaN and infinity keep their meaning.
 REORDERED_SUMS = {"reassoc", "contract", "nsz", "arcp"}

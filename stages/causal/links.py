@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
-from stages.causal.covariance import Booleans, Floats
+from stages.causal.covariance import Booleans
+from stages.causal.ranks import Floats
 from stages.causal.pcmci import PCMCIResult
 
 

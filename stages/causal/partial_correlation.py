@@ -1,6 +1,7 @@
 """Partial correlation of two lagged cells given others, from shared moments; Gram-Schmidt where they are collinear.
 
-Shape suffixes: K the cells of one test (conditions, then X, then Y), D all lagged cells, N variable, R target time.
+Shape suffixes: K the cells of one test (conditions, then X, then Y), D all lagged cells, N variable, R row,
+W is a word of 64 rows, Q a row that the test may use.
 
 The Cholesky factor of the moments of (S, X, Y) holds the residuals: its last two rows give X and Y after regression on
 S, so corr(X, Y | S) = l_YX / sqrt(l_YX^2 + l_YY^2).
@@ -15,8 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from stages.causal.compiled import compiled
-from stages.causal.covariance import Bytes, Floats, Integers, Moments, score_column, score_table
+from stages.causal.covariance import Moments, Words, centre, dot
 from stages.causal.errors import ConstantVariable, TooFewSamples, cell_name, link_name
+from stages.causal.ranks import Counts, Floats, Integers, mark_ties, score_rows, sort_rows, write_scores
 from stages.causal.samples import LaggedSample
 from stages.causal.student import two_sided_p
 
@@ -86,100 +88,127 @@ def append_row(factor_KK: Floats, k: int, corr_DD: Floats, cells_K: Integers, ce
 
 
 @compiled
-def _unusable_rows(m: Moments, cells_K: Integers) -> Bytes:
-    """Rows in which a cell of this test is missing, or its target is masked."""
-    n = m.x_NT.shape[0]
-    rows = m.weight_R.size
-    bad_R = np.zeros(rows, np.uint8)
+def unusable_rows(missing_DW: Words, masked_NW: Words, cells_K: Integers, target: int, bad_W: Words) -> None:
+    """Mark the rows in which a cell of a test is missing, or its target is masked.
+
+    Parameters
+    ----------
+    missing_DW, masked_NW
+        Rows in which each cell is missing, and each variable is no target (may be empty).
+    cells_K
+        Cells of the test.
+    target
+        Variable that is the target.
+    bad_W
+        Receives a bit for each row.
+    """
+    for w in range(bad_W.size):
+        bad_W[w] = masked_NW[target, w] if masked_NW.size else np.uint64(0)
     for cell in cells_K:
-        lag, i = cell // n, cell % n
-        if m.gappy_N[i]:
-            start = m.first - lag
-            for r in range(rows):
-                bad_R[r] |= m.missing_NT[i, start + r]
-    if m.masked_NR.shape[1]:
-        target = cells_K[-1] % n
-        for r in range(rows):
-            bad_R[r] |= m.masked_NR[target, r]
-    return bad_R
+        missing_W = missing_DW[cell]
+        for w in range(bad_W.size):
+            bad_W[w] |= missing_W[w]
 
 
 @compiled
-def _sample_size(m: Moments, bad_R: Bytes) -> tuple[float, int, int]:
-    """Weight of the rows of a test, and the numbers of distinct rows in it and dropped from it."""
-    total = 0.0
-    good = 0
-    dropped = 0
-    for r in range(bad_R.size):
-        if m.weight_R[r] > 0.0:
-            if bad_R[r]:
-                dropped += 1
-            else:
-                good += 1
-                total += m.weight_R[r]
-    return total, good, dropped
+def list_rows(m: Moments, bad_W: Words, count_R: Counts, place_R: Counts, row_Q: Counts, weight_Q: Floats) -> int:
+    """List the rows that are not marked.
 
+    Parameters
+    ----------
+    m
+        Moments of the sample.
+    bad_W
+        Marked rows; no words when none is.
+    count_R
+        Receives the weight of each row, 0 where it is marked.
+    place_R
+        Receives the place of each row in the list; R for the marked ones.
+    row_Q, weight_Q
+        Receive the rows of the list and their weights; as long as all rows.
 
-@compiled
-def _columns(m: Moments, cells_K: Integers, bad_R: Bytes, total: float, good: int) -> Floats:
-    """Centred columns of a test's rows, times the root of the weight; a constant column is exactly 0."""
-    n = m.x_NT.shape[0]
-    rows = bad_R.size
-    columns_KR = np.empty((cells_K.size, good))
-    weight_R = np.empty(good)
-    score_M = np.empty(0)
-    used_R = np.empty(0)
-    column_R = np.empty(0)
+    Returns
+    -------
+    int
+        Length of the list.
+    """
+    rows = m.time_R.size
     q = 0
     for r in range(rows):
-        if not bad_R[r] and m.weight_R[r] > 0.0:
-            weight_R[q] = m.weight_R[r]
-            q += 1
+        bad = bad_W.size > 0 and (bad_W[r >> 6] >> np.uint64(r & 63)) & np.uint64(1) != np.uint64(0)
+        row_Q[q] = r
+        weight_Q[q] = m.weight_R[r]
+        count_R[r] = np.uint32(0 if bad else m.weight_R[r])
+        place_R[r] = rows if bad else q
+        q += 0 if bad else 1
+    return q
+
+
+@compiled
+def write_column(
+    m: Moments,
+    cell: int,
+    count_R: Counts,
+    place_R: Counts,
+    row_Q: Counts,
+    weight_Q: Floats,
+    score_M: Floats,
+    raw_R: Floats,
+    out_Q: Floats,
+) -> None:
+    """Write a cell's values, or normal scores, on some rows: centred, times the root of the weight.
+
+    Parameters
+    ----------
+    m
+        Moments of the sample.
+    cell
+        The lagged cell.
+    count_R, place_R, row_Q, weight_Q
+        The rows, from `list_rows`.
+    score_M
+        Normal scores of their weight, for the robust test.
+    raw_R
+        Overwritten; one longer than all rows.
+    out_Q
+        Receives the column; its length is the number of rows.
+    """
+    n = m.x_NT.shape[0]
+    x_T, lag = m.x_NT[cell % n], cell // n
+    total = 0.0
+    for q in range(out_Q.size):
+        total += weight_Q[q]
+    if m.robust and m.order_DR.size:
+        order_R = m.order_DR[cell][: m.size_D[cell]]
+        score_rows(order_R, m.end_DR[cell], m.tied_D[cell] > 0, count_R, place_R, score_M, raw_R)
+    elif m.robust:
+        order_R, end_R = np.empty(m.time_R.size, np.uint32), np.empty(m.time_R.size, np.uint32)
+        order_R = order_R[: sort_rows(m.order_NS[cell % n], lag, m.row_T, order_R)]
+        tied = mark_ties(x_T, lag, m.time_R, order_R, end_R)
+        score_rows(order_R, end_R, tied, count_R, place_R, score_M, raw_R)
+    else:
+        for q in range(out_Q.size):
+            raw_R[q] = x_T[m.time_R[row_Q[q]] - lag]
+    centre(raw_R, weight_Q, total, out_Q)
+
+
+@compiled
+def _columns(m: Moments, cells_K: Integers, bad_W: Words) -> tuple[Floats, float]:
+    """Columns of a test, and the weight of its rows; without columns where that is too small."""
+    rows = m.time_R.size
+    count_R, place_R, row_Q = np.empty(rows, np.uint32), np.empty(rows, np.uint32), np.empty(rows, np.uint32)
+    weight_Q, raw_R = np.empty(rows), np.empty(rows + 1)
+    good = list_rows(m, bad_W, count_R, place_R, row_Q, weight_Q)
+    total = weight_Q[:good].sum()
+    if total < cells_K.size + 1:
+        return np.empty((0, 0)), total
+    score_M = np.empty(int(total) + 1 if m.robust else 0)
     if m.robust:
-        score_M = score_table(int(total))
-        column_R = np.empty(rows)
-        used_R = m.weight_R.copy()
-        for r in range(rows):
-            if bad_R[r]:
-                used_R[r] = 0.0
+        write_scores(int(total), score_M)
+    columns_KR = np.empty((cells_K.size, good))
     for c in range(cells_K.size):
-        i = cells_K[c] % n
-        start = m.first - cells_K[c] // n
-        if m.robust:
-            score_column(m.x_NT[i], m.order_NT[i], used_R, start, total, score_M, column_R)
-        q = 0
-        for r in range(rows):
-            if not bad_R[r] and m.weight_R[r] > 0.0:
-                columns_KR[c, q] = column_R[r] if m.robust else m.x_NT[i, start + r]
-                q += 1
-        _centre(columns_KR[c], weight_R, total)
-    return columns_KR
-
-
-@compiled
-def _centre(column_R: Floats, weight_R: Floats, total: float) -> None:
-    """Subtract the weighted mean and multiply by the root of the weight, in place."""
-    origin = column_R[0]
-    low = origin
-    high = origin
-    mean = 0.0
-    for q in range(column_R.size):
-        low = min(low, column_R[q])
-        high = max(high, column_R[q])
-        column_R[q] -= origin
-        mean += weight_R[q] * column_R[q]
-    mean /= total
-    varies = 0.0 if low == high else 1.0
-    for q in range(column_R.size):
-        column_R[q] = varies * (column_R[q] - mean) * math.sqrt(weight_R[q])
-
-
-@compiled
-def _dot(a_R: Floats, b_R: Floats) -> float:
-    s = 0.0
-    for r in range(a_R.size):
-        s += a_R[r] * b_R[r]
-    return s
+        write_column(m, cells_K[c], count_R, place_R, row_Q, weight_Q, score_M, raw_R, columns_KR[c])
+    return columns_KR, total
 
 
 @compiled
@@ -199,45 +228,24 @@ def _products(columns_KR: Floats) -> Floats:
     moment_KK = np.empty((k, k))
     for a in range(k):
         for b in range(a + 1):
-            moment_KK[a, b] = _dot(columns_KR[a], columns_KR[b])
+            moment_KK[a, b] = dot(columns_KR[a], columns_KR[b])
     return moment_KK
 
 
 @compiled
-def _downdated(m: Moments, cells_K: Integers, bad_R: Bytes, total: float, dropped: int) -> tuple[Floats, bool]:
-    """Centred moments of a test: the moments of all rows less those of the dropped ones; False if digits were lost."""
-    n = m.x_NT.shape[0]
-    k = cells_K.size
-    index_R = np.empty(dropped, np.int64)
-    root_R = np.empty(dropped)
-    q = 0
-    for r in range(bad_R.size):
-        if bad_R[r] and m.weight_R[r] > 0.0:
-            index_R[q] = r
-            root_R[q] = math.sqrt(m.weight_R[r])
-            q += 1
-    lost_KR = np.empty((k, dropped))
-    sum_K = np.empty(k)
-    for c in range(k):
-        i = cells_K[c] % n
-        start = m.first - cells_K[c] // n
-        for q in range(dropped):
-            lost_KR[c, q] = m.x_NT[i, start + index_R[q]] * root_R[q]
-        sum_K[c] = m.sum_D[cells_K[c]] - _dot(lost_KR[c], root_R)
-    moment_KK = np.empty((k, k))
-    exact = True
-    for a in range(k):
-        for b in range(a + 1):
-            s = m.gram_DD[cells_K[a], cells_K[b]] - _dot(lost_KR[a], lost_KR[b]) - sum_K[a] * sum_K[b] / total
-            moment_KK[a, b] = s
-            moment_KK[b, a] = s
-        exact = exact and moment_KK[a, a] > 1e-3 * m.gram_DD[cells_K[a], cells_K[a]]
-    return moment_KK, exact
+def from_moments(moment_KK: Floats) -> tuple[float, bool]:
+    """Partial correlation of the last two cells given the others.
 
+    Parameters
+    ----------
+    moment_KK
+        Centred products of the cells, of which the lower triangle is read; overwritten.
 
-@compiled
-def _from_moments(moment_KK: Floats) -> tuple[float, bool]:
-    """Partial correlation of the last two cells given the others, in place; False if a pivot is too small."""
+    Returns
+    -------
+    tuple
+        The value, and False where a pivot is too small.
+    """
     k = moment_KK.shape[0]
     for a in range(k):
         pivot = moment_KK[a, a]
@@ -265,21 +273,21 @@ def _from_columns(columns_KR: Floats) -> float:
     k, rows = columns_KR.shape
     kept_K = np.zeros(k, np.bool_)
     for c in range(k):
-        size = math.sqrt(_dot(columns_KR[c], columns_KR[c]))
+        size = math.sqrt(dot(columns_KR[c], columns_KR[c]))
         for _ in range(2):
             for b in range(min(c, k - 2)):
                 if kept_K[b]:
-                    share = _dot(columns_KR[b], columns_KR[c])
+                    share = dot(columns_KR[b], columns_KR[c])
                     for r in range(rows):
                         columns_KR[c, r] -= share * columns_KR[b, r]
-        left = math.sqrt(_dot(columns_KR[c], columns_KR[c]))
+        left = math.sqrt(dot(columns_KR[c], columns_KR[c]))
         if left > SPANNED * size:
             kept_K[c] = True
             for r in range(rows):
                 columns_KR[c, r] /= left
     if not (kept_K[k - 2] and kept_K[k - 1]):
         return 0.0
-    return min(1.0, max(-1.0, _dot(columns_KR[k - 2], columns_KR[k - 1])))
+    return min(1.0, max(-1.0, dot(columns_KR[k - 2], columns_KR[k - 1])))
 
 
 @compiled
@@ -299,36 +307,28 @@ def measure_cells(m: Moments, cells_K: Integers) -> tuple[float, float, int]:
         Partial correlation, sample size, and a status: ``OK``, ``TOO_FEW``, ``CONSTANT_X`` or ``CONSTANT_Y``.
     """
     k = cells_K.size
-    total = m.total
     if m.complete:
-        if total < k + 1:
-            return 0.0, total, TOO_FEW
-        value, solved = _from_moments(_submatrix(m.gram_DD, cells_K))
+        if m.total < k + 1:
+            return 0.0, m.total, TOO_FEW
+        value, solved = from_moments(_submatrix(m.gram_DD, cells_K))
         if solved:
-            return value, total, OK
-    bad_R = _unusable_rows(m, cells_K)
-    total, good, dropped = _sample_size(m, bad_R)
+            return value, m.total, OK
+    # From the columns themselves where rows differ by test or a pivot is small.
+    bad_W = np.empty(m.missing_DW.shape[1], np.uint64)
+    if not m.complete:
+        unusable_rows(m.missing_DW, m.masked_NW, cells_K, cells_K[-1] % m.x_NT.shape[0], bad_W)
+    columns_KR, total = _columns(m, cells_K, bad_W)
     if total < k + 1:
         return 0.0, total, TOO_FEW
-    # First from the moments of all rows; from the columns themselves where that loses digits or a pivot is small.
-    shared = not m.complete and not m.robust and dropped <= good
-    columns_KR = np.empty((0, 0))
-    for source in range(0 if shared else 1, 2):
-        if source == 0:
-            moment_KK, exact = _downdated(m, cells_K, bad_R, total, dropped)
-            if not exact:
-                continue
-        else:
-            columns_KR = _columns(m, cells_K, bad_R, total, good)
-            moment_KK = _products(columns_KR)
-            if moment_KK[k - 2, k - 2] == 0.0:
-                return 0.0, total, CONSTANT_X
-            if moment_KK[k - 1, k - 1] == 0.0:
-                return 0.0, total, CONSTANT_Y
-        value, solved = _from_moments(moment_KK)
-        if solved:
-            return value, total, OK
-    return _from_columns(columns_KR), total, OK
+    moment_KK = _products(columns_KR)
+    if moment_KK[k - 2, k - 2] == 0.0:
+        return 0.0, total, CONSTANT_X
+    if moment_KK[k - 1, k - 1] == 0.0:
+        return 0.0, total, CONSTANT_Y
+    value, solved = from_moments(moment_KK)
+    if not solved:
+        value = _from_columns(columns_KR)
+    return value, total, OK
 
 
 def raise_fault(names: tuple[str, ...], status: int, samples: int, conditions: int, x: int, y: int) -> None:

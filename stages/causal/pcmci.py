@@ -19,9 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stages.causal.covariance import Booleans, Bytes, Floats, Integers
+from stages.causal.covariance import Booleans
 from stages.causal.errors import CausalDataError
 from stages.causal.partial_correlation import raise_fault
+from stages.causal.ranks import Bytes, Floats, Integers
+from stages.causal.row_sets import RowSets, forget, row_sets
 from stages.causal.samples import LaggedSample, Test, lagged_sample
 from stages.causal.search import measure_links, select_conditions
 
@@ -148,17 +150,35 @@ def pcmci_on_sample(
     max_conds_py: int | None = None,
     max_conds_px: int | None = None,
     tau_min: int = 0,
+    memory: RowSets | None = None,
 ) -> PCMCIResult:
-    """Run PCMCI on a prepared sample; parameters, result and errors as in `run_pcmci`."""
+    """Run PCMCI on a prepared sample.
+
+    Parameters
+    ----------
+    sample
+        The sample.
+    pc_alpha, candidates_NNL, max_conds_dim, max_conds_py, max_conds_px, tau_min
+        As in `run_pcmci`.
+    memory
+        Memory to use again, from `row_sets` for a sample at least as large; no two threads may share it.
+
+    Returns
+    -------
+    PCMCIResult
+        As from `run_pcmci`, with the same errors.
+    """
     if not 0 < pc_alpha <= 1:
         raise ValueError(f"pc_alpha {pc_alpha}: expected a level in (0, 1]")
     limits = [_limit(max_conds_dim, "dim"), _limit(max_conds_py, "py"), _limit(max_conds_px, "px")]
     candidate_NNL = _candidates(sample, candidates_NNL, tau_min)
+    memory = row_sets(sample.moments, int(sample.moments.total)) if memory is None else memory
+    forget(memory)
     parents_ND, count_N, fault = select_conditions(
-        sample.moments, candidate_NNL, float(pc_alpha), limits[0], max(1, tau_min)
+        sample.moments, memory, candidate_NNL, float(pc_alpha), limits[0], max(1, tau_min)
     )
     raise_fault(sample.names, *fault.tolist())
-    return _measured(sample, candidate_NNL, parents_ND, count_N, tau_min, float(pc_alpha), limits[1], limits[2])
+    return _measured(sample, memory, candidate_NNL, parents_ND, count_N, tau_min, float(pc_alpha), limits[1], limits[2])
 
 
 def lagged_correlation(
@@ -191,11 +211,14 @@ def lagged_correlation(
     n = len(sample.names)
     candidate_NNL = _candidates(sample, candidates_NNL, tau_min)
     nobody_ND, none_N = np.zeros((n, n * tau_max), np.int64), np.zeros(n, np.int64)
-    return _measured(sample, candidate_NNL, nobody_ND, none_N, tau_min, None, n * tau_max, n * tau_max)
+    memory = row_sets(sample.moments, int(sample.moments.total))
+    forget(memory)
+    return _measured(sample, memory, candidate_NNL, nobody_ND, none_N, tau_min, None, n * tau_max, n * tau_max)
 
 
 def _measured(
     sample: LaggedSample,
+    memory: RowSets,
     candidate_NNL: Bytes,
     parents_ND: Integers,
     count_N: Integers,
@@ -205,7 +228,7 @@ def _measured(
     max_px: int,
 ) -> PCMCIResult:
     value_NNL, p_NNL, samples_NNL, df_NNL, fault = measure_links(
-        sample.moments, candidate_NNL, parents_ND, count_N, tau_min, max_py, max_px
+        sample.moments, memory, candidate_NNL, parents_ND, count_N, tau_min, max_py, max_px
     )
     raise_fault(sample.names, *fault.tolist())
     n = len(sample.names)
@@ -254,7 +277,7 @@ def _candidates(sample: LaggedSample, candidates_NNL: ArrayLike | None, tau_min:
             raise ValueError("candidates at lag 0 must be symmetric: a contemporaneous test has no direction")
     chosen_NNL[:, :, :tau_min] = False
     chosen_NNL[np.arange(n), np.arange(n), 0] = False
-    for i in np.flatnonzero(sample.moments.missing_NT.all(axis=1)):
+    for i in np.flatnonzero(sample.missing_NT.all(axis=1)):
         if chosen_NNL[i].any() or chosen_NNL[:, i].any():
             raise CausalDataError(
                 f"{sample.names[i]} has no value at all. Leave it out, or leave its links out of the candidates."

@@ -1,6 +1,6 @@
 """One lagged sample of a multivariate series: which target times it has, and what may be wrong with them.
 
-Shape suffixes: T time, N variable, R target time (R = T - 2 tau_max, from 2 tau_max to T - 1).
+Shape suffixes: T time, N variable, R target time (all from 2 tau_max to T - 1, or those of the sample).
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from numpy.typing import ArrayLike, NDArray
 from stages.causal.covariance import (
     Booleans,
     Bytes,
-    Floats,
     Moments,
     column_moments,
     correlations,
     normal_scores,
+    pack_rows,
     window_moments,
 )
 from stages.causal.errors import CausalDataError, ConstantVariable, TooFewSamples, cell_name
+from stages.causal.ranks import Floats, Integers, order_cells
 
 Test = Literal["parcorr", "robust_parcorr"]
 
@@ -39,6 +40,8 @@ class LaggedSample:
         Largest lag of a link; cells reach back 2 tau_max steps.
     test
         ``parcorr`` or ``robust_parcorr``.
+    missing_NT, masked_NT
+        1 where a value is missing, and where a time is no target of a variable; the latter may be empty.
     moments
         Arrays that the compiled tests read.
     """
@@ -46,6 +49,8 @@ class LaggedSample:
     names: tuple[str, ...]
     tau_max: int
     test: Test
+    missing_NT: Bytes
+    masked_NT: Bytes
     moments: Moments
 
     def cell(self, variable: int, lag: int) -> int:
@@ -117,23 +122,29 @@ def lagged_sample(
     scaled_TN, missing_TN = _scaled(x_TN, labels)
     x_NT = np.ascontiguousarray(scaled_TN.T)
     missing_NT = np.ascontiguousarray(missing_TN.T).view(np.uint8)
-    keep_R, masked_NR = _masks(mask_T, mask_TN, x_TN.shape, first)
+    keep_R, masked_NT = _masks(mask_T, mask_TN, x_TN.shape, first)
+    robust = test == "robust_parcorr"
     moments = Moments(
         x_NT=x_NT,
-        missing_NT=missing_NT,
-        gappy_N=missing_NT.max(axis=1),
-        order_NT=np.argsort(x_NT, axis=1, kind="stable") if test == "robust_parcorr" else np.empty((0, 0), np.int64),
-        weight_R=keep_R,
-        masked_NR=masked_NR,
+        order_NS=_time_orders(x_NT, missing_NT, keep_R) if robust else np.empty((0, 0), np.int64),
+        row_T=np.empty(0, np.int64),
+        time_R=np.empty(0, np.int64),
+        weight_R=np.empty(0),
+        missing_DW=np.empty((0, 0), np.uint64),
+        masked_NW=np.empty((0, 0), np.uint64),
+        order_DR=np.empty((0, 0), np.uint32),
+        end_DR=np.empty((0, 0), np.uint32),
+        size_D=np.empty(0, np.int64),
+        tied_D=np.empty(0, np.uint8),
         gram_DD=np.empty((0, 0)),
         sum_D=np.empty(0),
         total=0.0,
         first=first,
-        complete=not missing_NT.any() and masked_NR.size == 0,
-        robust=test == "robust_parcorr",
+        complete=not missing_NT.any() and masked_NT.size == 0,
+        robust=robust,
     )
-    sample = LaggedSample(labels, tau_max, test, moments)
-    return _with_moments(sample, keep_R if rows is None else keep_R * _row_counts(rows, first, steps))
+    sample = LaggedSample(labels, tau_max, test, missing_NT, masked_NT, moments)
+    return _with_rows(sample, keep_R if rows is None else keep_R * _row_counts(rows, first, steps))
 
 
 def resampled(sample: LaggedSample, rows: ArrayLike) -> LaggedSample:
@@ -151,9 +162,9 @@ def resampled(sample: LaggedSample, rows: ArrayLike) -> LaggedSample:
     LaggedSample
         The sample of these target times.
     """
-    moments = sample.moments
-    keep_R = (moments.weight_R > 0).astype(np.float64)
-    return _with_moments(sample, keep_R * _row_counts(rows, moments.first, moments.x_NT.shape[1]))
+    m = sample.moments
+    count_R = _row_counts(rows, m.first, m.x_NT.shape[1])
+    return _with_rows(sample, np.where(m.row_T[m.first :] >= 0, count_R, 0.0))
 
 
 def _names(names: Sequence[str] | None, n: int) -> tuple[str, ...]:
@@ -209,11 +220,11 @@ def _masks(
         keep_R[common_T[first:]] = 0.0
     if mask_TN is None:
         return keep_R, np.empty((n, 0), np.uint8)
-    masked_NR = np.ascontiguousarray(_boolean(mask_TN, (steps, n), "mask_TN")[first:].T)
-    if (masked_NR == masked_NR[0]).all():
-        keep_R[masked_NR[0]] = 0.0
+    masked_NT = np.ascontiguousarray(_boolean(mask_TN, (steps, n), "mask_TN").T)
+    if (masked_NT[:, first:] == masked_NT[0, first:]).all():
+        keep_R[masked_NT[0, first:]] = 0.0
         return keep_R, np.empty((n, 0), np.uint8)
-    return keep_R, masked_NR.view(np.uint8)
+    return keep_R, masked_NT.view(np.uint8)
 
 
 def _boolean(mask: ArrayLike, shape: tuple[int, ...], name: str) -> Booleans:
@@ -236,18 +247,43 @@ def _row_counts(rows: ArrayLike, first: int, steps: int) -> Floats:
     return np.bincount(times - first, minlength=steps - first).astype(np.float64)
 
 
-def _with_moments(sample: LaggedSample, weight_R: Floats) -> LaggedSample:
-    """Compute what all tests of these target times share."""
-    m = sample.moments._replace(weight_R=weight_R, total=float(weight_R.sum()))
+def _time_orders(x_NT: Floats, missing_NT: Bytes, keep_R: Floats) -> Integers:
+    """Times by value, among those that any target reads; a missing value's place holds the length of the series."""
+    steps = x_NT.shape[1]
+    first = steps - keep_R.size
+    # A time is read by the targets from itself to `first` steps later.
+    reach_T = np.zeros(steps + 1, np.int64)
+    target_K = np.flatnonzero(keep_R)
+    np.add.at(reach_T, target_K, 1)
+    np.add.at(reach_T, target_K + first + 1, -1)
+    time_S = np.flatnonzero(np.cumsum(reach_T[:-1]))
+    order_NS = time_S[np.argsort(x_NT[:, time_S], axis=1, kind="stable")]
+    order_NS[np.take_along_axis(missing_NT, order_NS, axis=1) > 0] = steps
+    return order_NS
+
+
+def _with_rows(sample: LaggedSample, weight_R: Floats) -> LaggedSample:
+    """Take the target times of positive weight as rows, and compute what all their tests share."""
+    m = sample.moments
+    row_K = np.flatnonzero(weight_R)
+    row_T = np.full(m.x_NT.shape[1], -1, np.int64)
+    row_T[row_K + m.first] = np.arange(row_K.size)
+    m = m._replace(row_T=row_T, time_R=row_K + m.first, weight_R=weight_R[row_K], total=float(weight_R.sum()))
     if m.total < 3:
         raise TooFewSamples("every link", found=int(m.total), needed=3, conditions=0)
     if m.complete:
-        scores_DR = normal_scores(m) if m.robust else None
-        gram_DD, sum_D = window_moments(m) if scores_DR is None else column_moments(m, scores_DR)
+        scores_DR = normal_scores(m) if m.robust else np.empty((0, 0))
+        gram_DD, sum_D = column_moments(m, scores_DR) if m.robust else window_moments(m)
         corr_DD, constant_D = correlations(m, gram_DD, sum_D, scores_DR)
         _refuse_constant(sample, m, constant_D)
-        m = m._replace(gram_DD=corr_DD)
-    elif not m.robust:
+        return replace(sample, moments=m._replace(gram_DD=corr_DD))
+    m = m._replace(
+        missing_DW=pack_rows(sample.missing_NT, m.time_R, m.first + 1), masked_NW=pack_rows(sample.masked_NT, m.time_R, 1)
+    )
+    if m.robust:
+        order_DR, end_DR, size_D, tied_D = order_cells(m.x_NT, m.order_NS, m.row_T, m.time_R, m.first + 1)
+        m = m._replace(order_DR=order_DR, end_DR=end_DR, size_D=size_D, tied_D=tied_D)
+    else:
         gram_DD, sum_D = window_moments(m)
         m = m._replace(gram_DD=gram_DD, sum_D=sum_D)
     return replace(sample, moments=m)

@@ -12,8 +12,10 @@ import math
 import numpy as np
 
 from stages.causal.compiled import compiled
-from stages.causal.covariance import Booleans, Bytes, Floats, Integers, Moments
-from stages.causal.partial_correlation import COLLINEAR, OK, TOO_FEW, append_row, measure_cells
+from stages.causal.covariance import Booleans, Bytes, Moments
+from stages.causal.partial_correlation import COLLINEAR, OK, TOO_FEW, append_row
+from stages.causal.ranks import Floats, Integers
+from stages.causal.row_sets import RowSets, measure_on_rows
 from stages.causal.student import critical_correlation, two_sided_p
 
 
@@ -139,7 +141,7 @@ def _list_candidates(candidate_NNL: Bytes, j: int, lag_low: int, cells: Integers
 
 @compiled
 def select_conditions(
-    m: Moments, candidate_NNL: Bytes, alpha: float, max_dim: int, lag_low: int
+    m: Moments, s: RowSets, candidate_NNL: Bytes, alpha: float, max_dim: int, lag_low: int
 ) -> tuple[Integers, Integers, Integers]:
     """PC1 for every target.
 
@@ -147,6 +149,8 @@ def select_conditions(
     ----------
     m
         Moments of the sample.
+    s
+        Memory of tests on the same rows.
     candidate_NNL
         1 where the link from i to j at a lag may exist.
     alpha
@@ -190,7 +194,7 @@ def select_conditions(
             for q in range(count):
                 total = m.total
                 if not m.complete or math.isnan(value[q]):
-                    value[q], total, status = measure_cells(m, _cells_of_test(cells, dim, q, j))
+                    value[q], total, status = measure_on_rows(m, s, _cells_of_test(cells, dim, q, j))
                     if status != OK:
                         _note_fault(fault, status, total, dim, cells[q], j)
                         return parents_ND, count_N, fault
@@ -269,7 +273,14 @@ def _measure_shared(
 
 @compiled
 def measure_links(
-    m: Moments, candidate_NNL: Bytes, parents_ND: Integers, count_N: Integers, lag_low: int, max_py: int, max_px: int
+    m: Moments,
+    s: RowSets,
+    candidate_NNL: Bytes,
+    parents_ND: Integers,
+    count_N: Integers,
+    lag_low: int,
+    max_py: int,
+    max_px: int,
 ) -> tuple[Floats, Floats, Integers, Integers, Integers]:
     """MCI test of every candidate link; without parents, the plain lagged correlation.
 
@@ -277,6 +288,8 @@ def measure_links(
     ----------
     m
         Moments of the sample.
+    s
+        Memory of tests on the same rows.
     candidate_NNL
         1 where the link from i to j at a lag is tested.
     parents_ND, count_N
@@ -308,7 +321,7 @@ def measure_links(
     mark_D = np.zeros(n * (2 * lags - 1), np.int64)
     stamp = 0
     # With the same conditions and the same samples in both directions, one test serves both.
-    alike = max_py >= most and max_px >= most and m.masked_NR.shape[1] == 0
+    alike = max_py >= most and max_px >= most and m.masked_NW.size == 0
     for j in range(n):
         base = parents_ND[j]
         base_count = min(count_N[j], max_py)
@@ -338,7 +351,7 @@ def measure_links(
                 if not solved:
                     cells_K[k] = x
                     cells_K[k + 1] = j
-                    value, total, status = measure_cells(m, cells_K[: k + 2])
+                    value, total, status = measure_on_rows(m, s, cells_K[: k + 2])
                     if status != OK:
                         _note_fault(fault, status, total, k, x, j)
                         return value_NNL, p_NNL, samples_NNL, df_NNL, fault
