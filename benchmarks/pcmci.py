@@ -8,6 +8,9 @@ the first call of each kernel is a warm-up (numba keeps the machine code on disk
 the peer's is one run. Memory is the peak above the level before the call: of Python's and numpy's allocations
 (tracemalloc) in a separate, untimed run, null where that run would take minutes. `equal` is true when the selected
 parents and the graph at .05 are the same and all values and p-values agree within 1e-8.
+
+The bootstrap lines compare with the peer's single run times the number of resamples, since it has no such bootstrap;
+`ours_wall_s` is the wall time with the threads of `workers`.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from stages.causal.bootstrap import block_bootstrap  # noqa: E402
+from stages.causal.bootstrap import available_cores, block_bootstrap  # noqa: E402
 from stages.causal.pcmci import PCMCIResult, run_pcmci  # noqa: E402
 from stages.causal.simulators import simulate_soil_bucket, simulate_var_chain  # noqa: E402
 
@@ -70,7 +73,7 @@ def peak_mb(call: Callable[[], Any]) -> float:
     return round(peak / 1e6, 2)
 
 
-def peer_call(data_TN: np.ndarray, tau_max: int, test: str) -> Callable[[], Any] | None:
+def peer_call(data_TN: np.ndarray, tau_max: int, test: str, mask_T: np.ndarray | None) -> Callable[[], Any] | None:
     """Prepare the same run of the peer; None when it is not installed."""
     try:
         from tigramite.data_processing import DataFrame
@@ -82,9 +85,11 @@ def peer_call(data_TN: np.ndarray, tau_max: int, test: str) -> Callable[[], Any]
     kind = {"parcorr": ParCorr, "robust_parcorr": RobustParCorr}[test]
     missing = bool(np.isnan(data_TN).any())
     filled_TN = np.where(np.isnan(data_TN), 9999.0, data_TN)
+    mask_TN = None if mask_T is None else np.repeat(mask_T[:, None], data_TN.shape[1], axis=1)
 
     def call() -> Any:
-        search = PCMCI(DataFrame(filled_TN, missing_flag=9999.0 if missing else None), kind(), verbosity=0)
+        frame = DataFrame(filled_TN, mask=mask_TN, missing_flag=9999.0 if missing else None)
+        search = PCMCI(frame, kind(mask_type=None if mask_T is None else "y"), verbosity=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             result = search.run_pcmci(tau_max=tau_max, pc_alpha=PC_ALPHA, alpha_level=ALPHA)
@@ -112,25 +117,28 @@ def measure(
     repeats: int = 7,
     with_peer: bool = True,
     peer_memory: bool = False,
+    mask_T: np.ndarray | None = None,
     reason: str | None = None,
-) -> None:
-    """Print one line of the table."""
+) -> float | None:
+    """Print one line of the table and return the seconds of the peer."""
     steps, variables = data_TN.shape
     share = float(np.isnan(data_TN).mean())
     gaps = f", {100 * share:.0f} % missing" if share else ""
+    gaps += f", {100 * (1 - mask_T.mean()):.0f} % in season" if mask_T is not None else ""
     row: dict[str, Any] = {
         "name": name,
         "work": f"PCMCI {test}, T={steps}, N={variables}, tau_max={tau_max}, pc_alpha={PC_ALPHA}{gaps}",
     }
 
     def call() -> PCMCIResult:
-        return run_pcmci(data_TN, tau_max=tau_max, pc_alpha=PC_ALPHA, test=test)
+        return run_pcmci(data_TN, tau_max=tau_max, pc_alpha=PC_ALPHA, test=test, mask_T=mask_T)
 
     call()
     ours_s, ours = cpu_seconds(call, repeats)
     row |= {"ours_s": round(ours_s, 6), "peer": PEER, "peer_s": None, "ratio": None, "ours_mb": peak_mb(call)}
     row |= {"peer_mb": None, "equal": None}
-    theirs = peer_call(data_TN, tau_max, test) if with_peer else None
+    theirs = peer_call(data_TN, tau_max, test, mask_T) if with_peer else None
+    peer_s = None
     if theirs is None:
         row["reason"] = reason or f"{PEER} or one of its dependencies (joblib) is not installed"
     else:
@@ -139,39 +147,53 @@ def measure(
         if peer_memory:
             row["peer_mb"] = peak_mb(theirs)
     print(json.dumps(row), flush=True)
+    return peer_s
 
 
-def measure_bootstrap(steps: int, replicates: int, gap_share: float) -> None:
-    """Print one line for the bootstrap of a simulated tower; the peer's would be its single run times replicates."""
+def tower(steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Simulate a tower like the real ones: rain with ties, gaps in the fluxes, targets from May to September."""
     rng = np.random.default_rng(0)
-    bucket = simulate_soil_bucket(rng, steps=steps)
-    data_TN = bucket.data_TN.copy()
-    for start in rng.integers(0, steps - 15, int(gap_share * steps / 15)):
+    data_TN = simulate_soil_bucket(rng, steps=steps).data_TN.copy()
+    for start in rng.integers(0, steps - 15, steps // 150):
         data_TN[start : start + 15, 2:4] = np.nan
+    data_TN[rng.random(steps) < 0.02, 1] = np.nan
+    day_T = np.arange(steps) % 365
+    return data_TN, (day_T < 120) | (day_T >= 273)
 
-    def call() -> Any:
-        return block_bootstrap(
-            data_TN, tau_max=5, pc_alpha=PC_ALPHA, rng=np.random.default_rng(1), replicates=replicates
-        )
 
-    ours_s, _ = cpu_seconds(call, 1)
-    print(
-        json.dumps(
-            {
+def measure_tower(steps: int, replicates: int, tests: tuple[Any, ...]) -> None:
+    """Print the lines of a tower: single runs, and the bootstrap with one thread and with all."""
+    data_TN, mask_T = tower(steps)
+    for test in tests:
+        single_s = measure("pcmci-tower-gaps", data_TN, 5, test=test, mask_T=mask_T, repeats=5)
+        settings: dict[str, Any] = {"tau_max": 5, "pc_alpha": PC_ALPHA, "test": test, "mask_T": mask_T}
+        for workers in sorted({1, available_cores()}):
+
+            def call(workers: int = workers, settings: dict[str, Any] = settings) -> Any:
+                rng = np.random.default_rng(1)
+                return block_bootstrap(
+                    data_TN, rng=rng, replicates=replicates, block_length=15, workers=workers, **settings
+                )
+
+            wall = time.perf_counter()
+            ours_s, _ = cpu_seconds(call, 1)
+            wall = time.perf_counter() - wall
+            peer_s = None if single_s is None else replicates * single_s
+            row = {
                 "name": "pcmci-bootstrap",
-                "work": f"{replicates} resamples, bucket, T={steps}, N=7, tau_max=5, flux gaps {gap_share:.0%}",
+                "work": f"{replicates} resamples of the tower above, {test}",
+                "workers": workers,
                 "ours_s": round(ours_s, 3),
-                "peer": PEER,
-                "peer_s": None,
-                "ratio": None,
+                "ours_wall_s": round(wall, 3),
+                "peer": f"{PEER}, its single run times {replicates}",
+                "peer_s": None if peer_s is None else round(peer_s, 1),
+                "ratio": None if peer_s is None else round(peer_s / ours_s, 1),
                 "ours_mb": peak_mb(call) if replicates <= 10 else None,
                 "peer_mb": None,
                 "equal": None,
                 "reason": "the resamples are random; single runs are compared above",
             }
-        ),
-        flush=True,
-    )
+            print(json.dumps(row), flush=True)
 
 
 def chain(steps: int, variables: int) -> np.ndarray:
@@ -188,7 +210,7 @@ def main() -> None:
     if quick:
         measure("pcmci", chain(300, 4), 2, repeats=3, peer_memory=True)
         measure("pcmci-growth-T", chain(2000, 4), 2, repeats=3, with_peer=False, reason="growth of ours alone")
-        measure_bootstrap(400, 5, 0.1)
+        measure_tower(800, 5, ("robust_parcorr",))
         return
     measure("pcmci", chain(1000, 10), 5, repeats=21, peer_memory=True)
     measure("pcmci", chain(1000, 40), 5, repeats=11)
@@ -204,8 +226,7 @@ def main() -> None:
         measure("pcmci-growth-N", chain(1000, variables), 5, **alone)
     for tau_max in (1, 2, 5, 10, 20):
         measure("pcmci-growth-tau", chain(1000, 10), tau_max, **alone)
-    measure_bootstrap(3650, 100, 0.0)
-    measure_bootstrap(3650, 100, 0.1)
+    measure_tower(3650, 100, ("robust_parcorr", "parcorr"))
 
 
 if __name__ == "__main__":

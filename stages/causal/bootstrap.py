@@ -9,17 +9,23 @@ Shape suffixes: T time, N variable, L lag, B replicate.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stages.causal.ranks import Floats, Integers
 from stages.causal.errors import CausalDataError
 from stages.causal.links import link_graph
 from stages.causal.pcmci import PCMCIResult, pcmci_on_sample
+from stages.causal.ranks import Floats, Integers
+from stages.causal.row_sets import RowSets, row_sets
 from stages.causal.samples import Test, lagged_sample, resampled
+
+# Target times drawn ahead for all threads together.
+_ROWS_AHEAD = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -113,8 +119,12 @@ def block_bootstrap(
     max_conds_py: int | None = None,
     max_conds_px: int | None = None,
     tau_min: int = 0,
+    workers: int | None = None,
 ) -> BootstrapResult:
     """Repeat PCMCI, condition selection included, on moving-block resamples of the target times.
+
+    The result does not depend on the number of threads: target times are drawn in one order, and each replicate's
+    result depends on its own only.
 
     Parameters
     ----------
@@ -132,6 +142,8 @@ def block_bootstrap(
         Coverage of the percentile intervals.
     candidates_NNL, max_conds_dim, max_conds_py, max_conds_px, tau_min
         As in `stages.causal.pcmci.run_pcmci`.
+    workers
+        Number of threads; by default that of the cores this process may use.
 
     Returns
     -------
@@ -145,15 +157,21 @@ def block_bootstrap(
     """
     if replicates < 1:
         raise ValueError(f"replicates {replicates}: expected 1 or more")
+    threads = available_cores() if workers is None else workers
+    if threads < 1:
+        raise ValueError(f"workers {workers}: expected 1 or more, or None")
     sample = lagged_sample(data_TN, tau_max=tau_max, test=test, mask_T=mask_T, mask_TN=mask_TN, names=names)
     first, steps = 2 * tau_max, sample.moments.x_NT.shape[1]
     length = default_block_length(steps - first) if block_length is None else block_length
-    results: list[PCMCIResult] = []
-    redrawn = 0
-    while len(results) < replicates:
-        rows = draw_block_rows(rng, first=first, steps=steps, block_length=length)
+
+    def replicate_all(rows_B: Sequence[Integers]) -> list[PCMCIResult | CausalDataError]:
+        # One memory per share of the replicates, because a share is worked off by one thread.
+        memory = row_sets(sample.moments, steps)
+        return [replicate(rows, memory) for rows in rows_B]
+
+    def replicate(rows: Integers, memory: RowSets) -> PCMCIResult | CausalDataError:
         try:
-            replicate = pcmci_on_sample(
+            return pcmci_on_sample(
                 resampled(sample, rows),
                 pc_alpha=pc_alpha,
                 candidates_NNL=candidates_NNL,
@@ -161,18 +179,51 @@ def block_bootstrap(
                 max_conds_py=max_conds_py,
                 max_conds_px=max_conds_px,
                 tau_min=tau_min,
+                memory=memory,
             )
         except CausalDataError as fault:
+            return fault
+
+    results: list[PCMCIResult] = []
+    redrawn = 0
+    while len(results) < replicates:
+        batch = min(replicates - len(results), max(threads, _ROWS_AHEAD // (steps - first)))
+        rows_B = [draw_block_rows(rng, first=first, steps=steps, block_length=length) for _ in range(batch)]
+        for outcome in _in_threads(replicate_all, rows_B, threads):
+            if isinstance(outcome, PCMCIResult):
+                results.append(outcome)
+                continue
             redrawn += 1
             if redrawn > replicates:
                 raise CausalDataError(
-                    f"{redrawn} of {redrawn + len(results)} resamples failed, the last with: {fault}"
-                ) from fault
-            continue
-        results.append(replicate)
+                    f"{redrawn} of {redrawn + len(results)} resamples failed, the last with: {outcome}"
+                ) from outcome
     value_BNNL = np.stack([r.value_NNL for r in results])
     tail = 0.5 * (1.0 - level)
     bounds = np.quantile(value_BNNL, [tail, 1.0 - tail], axis=0)
     bounds[:, ~results[0].tested_NNL] = np.nan
     frequency_NNL = np.mean([link_graph(r, alpha=alpha) for r in results], axis=0)
     return BootstrapResult(frequency_NNL, bounds[0], bounds[1], replicates, redrawn, length, alpha, level)
+
+
+def available_cores() -> int:
+    """Cores that this process may use, at least 1."""
+    affinity = getattr(os, "sched_getaffinity", None)  # Linux only
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def _in_threads(
+    replicate_all: Callable[[Sequence[Integers]], list[PCMCIResult | CausalDataError]],
+    rows_B: Sequence[Integers],
+    threads: int,
+) -> list[PCMCIResult | CausalDataError]:
+    """Work off the replicates in equal shares and return the outcomes in the order of the draws."""
+    threads = min(threads, len(rows_B))
+    if threads == 1:
+        return replicate_all(rows_B)
+    outcome_B: list[PCMCIResult | CausalDataError] = [CausalDataError()] * len(rows_B)
+    with ThreadPoolExecutor(threads) as pool:
+        shares = pool.map(replicate_all, [rows_B[share::threads] for share in range(threads)])
+        for share, outcomes in enumerate(shares):
+            outcome_B[share::threads] = outcomes
+    return outcome_B

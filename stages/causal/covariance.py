@@ -33,11 +33,10 @@ _CHUNK = 2048
 class Moments(NamedTuple):
     """What the compiled tests read; values are shifted and scaled per variable, missing ones are 0.
 
-    Rows are the target times of the sample, each once, with the number of times that it is drawn as weight. A word
-    has a bit for each of 64 rows: set where a cell is missing, or where the target is masked for a variable. ``order_NS``
-    are times by value, ``row_T`` the row of each target time or -1; the orders of the cells made from them (rows by
-    value, the last place of each run of equal values, lengths, and whether there are such runs) are kept where tests
-    have different rows.
+    Rows are the target times of the sample, each once; their weights say how often each is drawn. A word has a bit for
+    each of 64 rows: set where a cell is missing, or where the target is masked for a variable. ``order_NS`` are times
+    by value, ``row_T`` the row of each target time or -1. Where tests have different rows, the order of each cell is
+    kept: rows by value, the last place of each run of equal values, the length, and whether there are such runs.
     """
 
     x_NT: Floats

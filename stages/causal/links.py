@@ -9,22 +9,13 @@ can be left out of the family; their q-value then is their p-value.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
 from stages.causal.covariance import Booleans
-from stages.causal.ranks import Floats
 from stages.causal.pcmci import PCMCIResult
-
-
-class GraphRates(NamedTuple):
-    """Share of the true links that were found, and of the absent ones that were."""
-
-    true_positive: float
-    false_positive: float
+from stages.causal.ranks import Floats
 
 
 def benjamini_hochberg(p_K: Floats) -> Floats:
@@ -186,33 +177,3 @@ def link_graph(
     """
     p_NNL = link_q_values(result, exclude_contemporaneous=exclude_contemporaneous) if corrected else result.p_NNL
     return result.tested_NNL & (p_NNL <= alpha)
-
-
-def graph_rates(found_NNL: Booleans, truth_NNL: Booleans, *, own_lags: bool = False) -> GraphRates:
-    """Compare a graph with the true one, contemporaneous pairs counted once.
-
-    Parameters
-    ----------
-    found_NNL, truth_NNL
-        Graphs over the same lags.
-    own_lags
-        Count links of a variable with its own past.
-
-    Returns
-    -------
-    GraphRates
-        True and false positive rate; NaN where there is nothing to find, or nothing to avoid.
-    """
-    if found_NNL.shape != truth_NNL.shape:
-        raise ValueError(f"graphs of shapes {found_NNL.shape} and {truth_NNL.shape}: expected the same lags")
-    counted_NNL = np.ones(truth_NNL.shape, np.bool_)
-    counted_NNL[:, :, 0] = np.triu(counted_NNL[:, :, 0], 1)
-    if not own_lags:
-        n = truth_NNL.shape[0]
-        counted_NNL[np.arange(n), np.arange(n)] = False
-    hit_K, true_K = found_NNL[counted_NNL], truth_NNL[counted_NNL]
-    present, absent = int(true_K.sum()), int((~true_K).sum())
-    return GraphRates(
-        float((hit_K & true_K).sum() / present) if present else float("nan"),
-        float((hit_K & ~true_K).sum() / absent) if absent else float("nan"),
-    )

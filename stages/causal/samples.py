@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from stages.causal.covariance import (
     Booleans,
-    Bytes,
     Moments,
     column_moments,
     correlations,
@@ -23,7 +22,7 @@ from stages.causal.covariance import (
     window_moments,
 )
 from stages.causal.errors import CausalDataError, ConstantVariable, TooFewSamples, cell_name
-from stages.causal.ranks import Floats, Integers, order_cells
+from stages.causal.ranks import Bytes, Floats, Integers, order_cells
 
 Test = Literal["parcorr", "robust_parcorr"]
 
@@ -278,7 +277,8 @@ def _with_rows(sample: LaggedSample, weight_R: Floats) -> LaggedSample:
         _refuse_constant(sample, m, constant_D)
         return replace(sample, moments=m._replace(gram_DD=corr_DD))
     m = m._replace(
-        missing_DW=pack_rows(sample.missing_NT, m.time_R, m.first + 1), masked_NW=pack_rows(sample.masked_NT, m.time_R, 1)
+        missing_DW=pack_rows(sample.missing_NT, m.time_R, m.first + 1),
+        masked_NW=pack_rows(sample.masked_NT, m.time_R, 1),
     )
     if m.robust:
         order_DR, end_DR, size_D, tied_D = order_cells(m.x_NT, m.order_NS, m.row_T, m.time_R, m.first + 1)

@@ -12,9 +12,9 @@ import math
 import numpy as np
 
 from stages.causal.compiled import compiled
-from stages.causal.covariance import Booleans, Bytes, Moments
+from stages.causal.covariance import Booleans, Moments
 from stages.causal.partial_correlation import COLLINEAR, OK, TOO_FEW, append_row
-from stages.causal.ranks import Floats, Integers
+from stages.causal.ranks import Bytes, Floats, Integers
 from stages.causal.row_sets import RowSets, measure_on_rows
 from stages.causal.student import critical_correlation, two_sided_p
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.signal import lfilter
 
-from stages.causal.covariance import Booleans, Floats
+from stages.causal.covariance import Booleans
+from stages.causal.ranks import Floats
 
 BURN_IN = 500
 # Water evaporated by 1 W/m2 over a day, mm: 86400 s / (2.45 MJ/kg).

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -79,3 +81,36 @@ def test_block_longer_than_the_series_is_refused() -> None:
     data_TN = np.random.default_rng(6).standard_normal((30, 2))
     with pytest.raises(ValueError, match="block length 40: expected 1 to 28"):
         block_bootstrap(data_TN, tau_max=1, pc_alpha=0.1, rng=np.random.default_rng(0), block_length=40)
+
+
+@pytest.mark.parametrize("test", ["parcorr", "robust_parcorr"])
+def test_number_of_threads_leaves_the_result_alone(test: Any) -> None:
+    rng = np.random.default_rng(7)
+    data_TN = rng.standard_normal((80, 3)).round(1)
+    data_TN[:, 0] = 0.0
+    data_TN[[30, 31], 0] = 5.0  # some resamples see no rain and are drawn again
+    data_TN[rng.random(80) < 0.1, 2] = np.nan
+    first, *others = (
+        block_bootstrap(
+            data_TN,
+            tau_max=1,
+            pc_alpha=0.1,
+            rng=np.random.default_rng(8),
+            replicates=15,
+            block_length=8,
+            max_conds_dim=0,
+            test=test,
+            workers=workers,
+        )
+        for workers in (1, 2, 7)
+    )
+    assert first.redrawn > 0
+    for other in others:
+        assert other.redrawn == first.redrawn
+        for name in ("frequency_NNL", "low_NNL", "high_NNL"):
+            assert getattr(other, name).tobytes() == getattr(first, name).tobytes()
+
+
+def test_no_threads_are_refused() -> None:
+    with pytest.raises(ValueError, match="workers 0: expected 1 or more"):
+        block_bootstrap(np.ones((30, 2)), tau_max=1, pc_alpha=0.1, rng=np.random.default_rng(0), workers=0)

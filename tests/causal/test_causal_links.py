@@ -13,7 +13,6 @@ from stages.causal.links import (
     benjamini_hochberg,
     confidence_bounds,
     counted_links,
-    graph_rates,
     link_graph,
     link_q_values,
     link_table,
@@ -105,13 +104,3 @@ def test_untested_links_are_in_no_graph(result: PCMCIResult) -> None:
     assert not np.diag(graph_NNL[:, :, 0]).any()
     corrected_NNL = link_graph(result, alpha=0.05, corrected=True)
     assert (corrected_NNL <= link_graph(result, alpha=0.05)).all()
-
-
-def test_rates_count_contemporaneous_pairs_once() -> None:
-    truth_NNL = np.zeros((3, 3, 2), bool)
-    truth_NNL[0, 1, 1] = truth_NNL[0, 2, 0] = truth_NNL[2, 0, 0] = True
-    found_NNL = truth_NNL.copy()
-    found_NNL[0, 1, 1] = False
-    found_NNL[1, 2, 0] = found_NNL[2, 1, 0] = True
-    # 6 lagged links and 3 pairs: one of 2 true ones found, one of 7 absent ones.
-    assert graph_rates(found_NNL, truth_NNL) == (0.5, pytest.approx(1 / 7))
