@@ -8,17 +8,16 @@ on.) No pickle is written; JSON holds null where a number is undefined.
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import json
 import math
-import os
 import shutil
-import socket
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
 DATA = Path("data")
 PARTIAL = DATA / ".partial"
+LOCK = "lock"
 REPORT = DATA / "report"
 
 HASH_BLOCK = 1 << 20
@@ -74,8 +74,9 @@ def atomic(target: Path) -> Iterator[Path]:
     StageError
         The disk is full: the message names the target and the space left; nothing is left behind.
     """
-    PARTIAL.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f"{socket.gethostname()}-{os.getpid()}-", dir=PARTIAL))
+    with _guarded_drafts():
+        scratch = Path(tempfile.mkdtemp(dir=PARTIAL))
+        alive = _locked(scratch / LOCK)
     draft = scratch / target.name
     try:
         yield draft
@@ -93,27 +94,40 @@ def atomic(target: Path) -> Iterator[Path]:
         ) from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+        alive.close()
 
 
 def remove_abandoned() -> None:
-    """Delete the drafts of processes of this machine that are no longer alive (kill -9, power cut)."""
+    """Delete the drafts of processes that are gone (kill -9, power cut): the kernel has freed their locks."""
     if not PARTIAL.is_dir():
         return
-    host = socket.gethostname()
-    for scratch in PARTIAL.glob(f"{host}-*-*"):
-        pid = scratch.name.removeprefix(f"{host}-").split("-")[0]
-        if pid.isdigit() and not _alive(int(pid)):
+    with _guarded_drafts():
+        for scratch in (path for path in PARTIAL.iterdir() if path.is_dir()):
+            try:
+                _locked(scratch / LOCK).close()
+            except BlockingIOError:
+                continue
             shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _alive(pid: int) -> bool:
+@contextmanager
+def _guarded_drafts() -> Iterator[None]:
+    """Keep the making of a draft and the search for abandoned ones apart."""
+    PARTIAL.mkdir(parents=True, exist_ok=True)
+    with (PARTIAL / LOCK).open("a") as guard:
+        fcntl.flock(guard, fcntl.LOCK_EX)
+        yield
+
+
+def _locked(path: Path) -> IO[str]:
+    """Open a file with a lock that ends with the process; raises BlockingIOError where another process holds it."""
+    stream = path.open("a")
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        stream.close()
+        raise
+    return stream
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -19,13 +19,17 @@ from stages.errors import StageError
 from tests.conftest import ROOT
 
 
+def drafts() -> list[Path]:
+    return [path for path in artifacts.PARTIAL.iterdir() if path.is_dir()]
+
+
 def test_a_failed_write_leaves_the_old_artifact_and_no_draft(workspace: Path) -> None:
     target = workspace / "data" / "x.json"
     artifacts.write_json(target, {"a": 1})
     with pytest.raises(ZeroDivisionError), artifacts.atomic(target) as draft:
         draft.write_text(f"half of it, then {1 / (draft.name == 'y')}")
     assert artifacts.read_json(target) == {"a": 1}
-    assert list(artifacts.PARTIAL.iterdir()) == []
+    assert drafts() == []
 
 
 def test_a_folder_replaces_the_folder_before_it(workspace: Path) -> None:
@@ -42,7 +46,7 @@ def test_a_full_disk_names_the_target_and_leaves_nothing(workspace: Path) -> Non
     with pytest.raises(StageError, match=r"x\.parquet: the disk is full \(\d+ MiB free"), artifacts.atomic(target):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert not target.exists()
-    assert list(artifacts.PARTIAL.iterdir()) == []
+    assert drafts() == []
 
 
 def test_a_really_full_disk(workspace: Path) -> None:
@@ -56,7 +60,7 @@ def test_a_really_full_disk(workspace: Path) -> None:
     run = subprocess.run([sys.executable, "-c", script], env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False)
     assert run.returncode != 0
     assert not Path("data/x.json").exists()
-    assert list(artifacts.PARTIAL.iterdir()) == []
+    assert drafts() == []
 
 
 def test_the_draft_of_a_killed_process_is_removed_by_the_next_stage(workspace: Path) -> None:
@@ -67,11 +71,11 @@ def test_the_draft_of_a_killed_process_is_removed_by_the_next_stage(workspace: P
     )
     run = subprocess.run([sys.executable, "-c", script], env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False)
     assert run.returncode == -signal.SIGKILL
-    assert len(list(artifacts.PARTIAL.iterdir())) == 1
+    assert len(drafts()) == 1
     with artifacts.atomic(Path("data/y")) as draft:  # ours, alive: stays
         draft.touch()
         artifacts.remove_abandoned()
-        assert len(list(artifacts.PARTIAL.iterdir())) == 1
+        assert len(drafts()) == 1
     assert not Path("data/x").exists()
 
 

@@ -33,7 +33,7 @@ def offered(index: FakeIndex, **changes: Any) -> dict[str, Any]:
 
 
 def leftovers() -> list[Path]:
-    return list(Path("data/.partial").iterdir()) if Path("data/.partial").exists() else []
+    return [p for p in Path("data/.partial").glob("*") if p.is_dir()]
 
 
 def test_a_member_of_an_sdist_and_its_manifest(towers: FakeIndex, fetch: Fetch) -> None:
