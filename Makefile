@@ -29,10 +29,10 @@ repro: venv ## run the stages that changed; ends with data/report/index.html
 	@echo "the report: $(abspath data/report/index.html)"
 
 test: venv ## all tests
-	python -m pytest -n 2 --dist loadgroup -q
+	python -m pytest -n 2 --dist loadfile -q
 
 test-fast: venv ## the tests without the real graph
-	python -m pytest -n 2 --dist loadgroup -q -m 'not e2e'
+	python -m pytest -n 2 --dist loadfile -q -m 'not e2e'
 
 lint: venv ## ruff, strict mypy, and dvc.yaml against the imports
 	ruff check .

@@ -55,9 +55,9 @@ class Project:
         """Run DVC."""
         return self.run("dvc", *words, check=check, **more)
 
-    def repro(self) -> list[str]:
+    def repro(self, *targets: str) -> list[str]:
         """Run ``dvc repro`` and return the stages that executed a command, in order."""
-        output = self.dvc("repro").stdout.splitlines()
+        output = self.dvc("repro", *targets).stdout.splitlines()
         return [line.split("'")[1] for line in output if line.startswith("Running stage ")]
 
     def params(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.conftest import Project, make_project
 from tests.e2e.towers import half_hours, write_fluxnet
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("graph")]
+pytestmark = pytest.mark.e2e
 
 ALL = [
     "fetch@us-fak",

@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.conftest import Project, make_project
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("kill")]
+pytestmark = pytest.mark.e2e
 
 KILLER = Path(__file__).parent / "killer"
 #: Stage in dvc.yaml -> its words on the command line, upstream first.
@@ -50,4 +50,4 @@ def test_killed_in_the_middle_of_writing(
     project = make_project(tmp_path_factory.mktemp("writing"), packages, own_tower)
     killed_repro(project, "ingest-land_atmosphere@us-fak", "draft")
     assert not (project.root / "data/ingested/land_atmosphere/us-fak").exists()
-    assert "ingest-land_atmosphere@us-fak" in project.repro()
+    assert project.repro("ingest-land_atmosphere@us-fak") == ["ingest-land_atmosphere@us-fak"]

@@ -65,9 +65,9 @@ def column_names(member: Member, layout: Layout) -> list[str]:
     """Names of the columns of a file, in its order."""
     match kind(member):
         case "text":
-            from stages.ingest.land_atmosphere import text
+            from stages.ingest.land_atmosphere import header
 
-            return text.read_header(member, layout).names
+            return header.read_header(member, layout).names
         case "parquet":
             from stages.ingest.land_atmosphere import parquet
 
