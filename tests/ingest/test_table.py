@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import gzip
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stages.errors import DataError
+from stages.ingest.land_atmosphere import tables
+from stages.ingest.land_atmosphere.members import Member
+from stages.ingest.land_atmosphere.tables import Layout
 from tests.ingest.towers import ingest, stamps, table, values, write
 
 
@@ -194,6 +198,16 @@ def test_a_file_of_many_blocks_equals_the_file_of_one(tmp_path: Path, monkeypatc
         monkeypatch.setattr("stages.ingest.land_atmosphere.text.BLOCK_BYTES", size)
         assert ingest(tmp_path, block()).dataset.identical(whole)
     assert whole["TA"].values == pytest.approx(np.array(columns["temperature"]) - 273.15, rel=1e-12)
+
+
+def test_the_place_of_a_row_keeps_no_column_in_memory(tmp_path: Path) -> None:
+    write(tmp_path / "x.csv", "when,a,b\n2015-01-01 00:00,1,2\n2015-01-01 00:30,3,4\n")
+    read = tables.read(Member("x.csv", tmp_path / "x.csv"), Layout(), ["a", "b"], ["when"])
+    columns = [weakref.ref(column.base) for column in read.numbers.values() if column.base is not None]
+    read.numbers.clear()
+    assert len(columns) == 2
+    assert [column() for column in columns] == [None, None]
+    assert read.place(1) == "line 3"
 
 
 CELL = st.one_of(

@@ -15,7 +15,7 @@ from stages.ingest.land_atmosphere.lines import Parsed, Parser, blocks
 from stages.ingest.land_atmosphere.members import Member
 from stages.ingest.land_atmosphere.tables import Layout, Table, blank_sentinels, require_once
 
-#: Each block costs polars half a millisecond to set out, and a few times its size in memory.
+#: A block costs polars half a millisecond beside its parsing, and three times its size in memory.
 BLOCK_BYTES = 1 << 21
 
 
