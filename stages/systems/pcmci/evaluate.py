@@ -54,7 +54,7 @@ def run(params: Params, *, name: str, key: str) -> None:
     links = tables.link_table(models["links"], models["bootstrap"])
     scores = twin_scores(models["twins"], alpha)
     rates = tables.rates(scores, random_numbers(0, name, "rates"))
-    again = replication(models["links"], alpha)
+    again = replication(links, alpha)
     main_links = links.filter((pl.col("sample") == "all") & (pl.col("method") == tables.MAIN))
     with artifacts.atomic(artifacts.evaluation(name)) as draft:
         (draft / "plots").mkdir(parents=True)
