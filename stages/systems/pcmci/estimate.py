@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from stages.causal.bootstrap import block_bootstrap
+from stages.causal.errors import CausalDataError
 from stages.causal.links import link_table
 from stages.causal.pcmci import lagged_correlation, run_pcmci
 
@@ -20,6 +21,28 @@ if TYPE_CHECKING:
     from stages.systems.pcmci.train import Train
 
 MAIN = "pcmci_robust"
+
+
+def estimate(
+    series: Series, train: Train, rng: np.random.Generator | None = None
+) -> tuple[Series, pl.DataFrame | None, pl.DataFrame | None]:
+    """Links of one series and, with ``rng``, their bootstrap.
+
+    Where a test finds too few days on which all it needs was measured, the variable with fewest values is left out,
+    with that reason, and the rest is tried again: one short record does not end the run of all towers.
+
+    Returns
+    -------
+    series, links, bootstrap
+        The series as it was used; None where fewer than two variables are left, or no bootstrap was asked for.
+    """
+    while len(series.names) > 1:
+        try:
+            links = methods(series.anomalies_TN, series.names, train, series.unused_T)
+            return series, links, None if rng is None else bootstrap_table(series, train, rng)
+        except CausalDataError as error:
+            series = series.without_scarcest(f"with it, {error}")
+    return series, None, None
 
 
 def methods(

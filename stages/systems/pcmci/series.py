@@ -43,6 +43,17 @@ class Series:
         """Steps that may be targets and hold at least one value."""
         return int((~self.unused_T & np.isfinite(self.anomalies_TN).any(axis=1)).sum())
 
+    def without_scarcest(self, why: str) -> Series:
+        """The series without the variable that has fewest values in the season."""
+        values_N = np.isfinite(self.anomalies_TN[~self.unused_T]).sum(axis=0)
+        scarcest = int(np.argmin(values_N))
+        return Series(
+            [name for name in self.names if name != self.names[scarcest]],
+            np.delete(self.anomalies_TN, scarcest, axis=1),
+            self.unused_T,
+            self.dropped | {self.names[scarcest]: why},
+        )
+
 
 def prepare(
     dataset: xr.Dataset,

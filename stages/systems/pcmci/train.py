@@ -54,29 +54,26 @@ def run(params: Params, *, name: str, key: str) -> None:
     """Estimate every graph and write links, bootstrap, twins and the list of series."""
     import polars as pl
 
-    from stages.systems.pcmci.estimate import bootstrap_table, methods
+    from stages.systems.pcmci.estimate import estimate
     from stages.systems.pcmci.twins import twin_tables
 
     seed, train = int(key), params.train
     series, links, stability = [], [], []
     for site, sample, prepared in tower_series(train):
+        rng = random_numbers(seed, "bootstrap", site) if sample == "all" else None
+        used, table, resampled = estimate(prepared, train, rng)
         series.append(
             {
                 "site": site,
                 "sample": sample,
-                "variables": prepared.names,
-                "left_out": [f"{variable}: {why}" for variable, why in prepared.dropped.items()],
-                "days": prepared.days,
+                "variables": used.names,
+                "left_out": [f"{variable}: {why}" for variable, why in used.dropped.items()],
+                "days": used.days,
             }
         )
-        if len(prepared.names) < 2:
-            continue
         label = [pl.lit(site).alias("site"), pl.lit(sample).alias("sample")]
-        table = methods(prepared.anomalies_TN, prepared.names, train, prepared.unused_T)
-        links.append(table.select(*label, pl.all()))
-        if sample == "all":
-            rng = random_numbers(seed, "bootstrap", site)
-            stability.append(bootstrap_table(prepared, train, rng).select(*label, pl.all()))
+        links += [] if table is None else [table.select(*label, pl.all())]
+        stability += [] if resampled is None else [resampled.select(*label, pl.all())]
     twins = list(
         progress(
             twin_tables(train, random_numbers(seed, "twins")), "twins", total=2 * train.twins.repeats, unit="series"
