@@ -103,7 +103,7 @@ def test_a_constant_variable_is_left_out_and_named() -> None:
 def test_a_variable_that_leaves_no_common_day_is_left_out_and_the_rest_estimated() -> None:
     """Two variables were measured in different years, as rain and fluxes at US-Tw3."""
     rng = np.random.default_rng(0)
-    early = DAYS < np.datetime64("2012-01-01")
+    early = np.datetime64("2012-01-01") > DAYS
     rain, soil, flux = rng.normal(size=(3, DAYS.size))
     dataset = tower(P=np.where(early, np.nan, rain), SWC=soil, LE=np.where(early, flux, np.nan))
     series = prepared(dataset, min_days=30)
