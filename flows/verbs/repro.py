@@ -1,0 +1,54 @@
+"""Bring the DVC graph up to date: stages in parallel, each with the reason why it ran."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from flows.plan import plan
+from flows.report import RunReport, text_table
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of ``repro``."""
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="stages or outs; none means all")
+    parser.add_argument("--jobs", type=int, default=0, help="stages at a time (default: one for each core)")
+    parser.add_argument("--devices", default="auto", help="for stages marked gpu: auto, cpu:2 or cuda:0,1")
+    parser.add_argument("--keep-going", action="store_true", help="go on with what does not depend on a failed stage")
+    parser.add_argument("--pull", action="store_true", help="look for results in the DVC remote too")
+    parser.add_argument("--no-wait", action="store_true", help="refuse, rather than wait, while another run works here")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the flow; Prefect is started only where there is something to do."""
+    idle = plan(Path.cwd(), options.targets, wait=not options.no_wait)
+    if idle is not None:
+        show(idle.as_json(), as_json=options.json)
+        return 0
+    from flows.repro import RunFailed, run_flow
+
+    jobs = options.jobs or len(os.sched_getaffinity(0))
+    try:
+        report = run_flow(
+            jobs, targets=options.targets, devices=options.devices, keep_going=options.keep_going, pull=options.pull
+        )
+    except RunFailed as failed:
+        show(failed.report.as_json(), as_json=options.json)
+        return failed.exit_code
+    show(report, as_json=options.json)
+    return 0
+
+
+def show(report: dict[str, Any], *, as_json: bool) -> None:
+    """Print a report as a table or as JSON."""
+    if as_json:
+        print(json.dumps(report, indent=2, ensure_ascii=False))
+        return
+    run_report = RunReport.from_json(report)
+    print(text_table(run_report.rows(), shutil.get_terminal_size().columns))
+    print(run_report.counts())
