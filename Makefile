@@ -51,12 +51,13 @@ deps: venv ## bring the code deps of dvc.yaml up to date with the imports
 bench: venv ## benchmarks beside their peers, one JSON object a line; NAME=pcmci for one
 	@for script in $(if $(NAME),benchmarks/$(NAME).py,$(sort $(wildcard benchmarks/[a-z]*.py))); do python $$script || exit 1; done
 
-lock: ## make requirements.lock anew from pyproject.toml, in a fresh environment
+lock: ## make requirements.lock anew from pyproject.toml, for every platform (installs uv in an environment of its own)
 	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
-	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check '.[dev]'
+	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check uv
 	{ echo "# Made by \`make lock\` from pyproject.toml; names and versions only."; \
-	  $(VENV)-lock/bin/python -m pip freeze --exclude braid | sed 's/+cpu$$//' | grep -v ' @ '; } > requirements.lock
-	rm -rf $(VENV)-lock build braid.egg-info
+	  $(VENV)-lock/bin/uv pip compile --quiet --universal --no-header --no-annotate --native-tls --extra dev \
+	    --python-version 3.11 pyproject.toml; } > requirements.lock
+	rm -rf $(VENV)-lock
 
 clean: ## remove the virtual environment, caches and drafts; data/ and the DVC cache stay
 	rm -rf $(VENV) $(VENV)-lock .mypy_cache .ruff_cache .pytest_cache .hypothesis data/.partial
