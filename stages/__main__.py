@@ -61,6 +61,9 @@ def main(arguments: list[str] | None = None) -> int:
             importlib.import_module(COMMANDS[options.verb]).run(options.words, write=options.write)
         else:
             run_stage(options.verb, options.words)
+    except BrokenPipeError:  # `... | head` has read enough
+        sys.stderr.close()
+        return 0
     except KeyboardInterrupt:
         print("interrupted; the artifact is as it was before", file=sys.stderr)
         return 130

@@ -81,20 +81,31 @@ def atomic(target: Path) -> Iterator[Path]:
     try:
         yield draft
         target.parent.mkdir(parents=True, exist_ok=True)
-        if target.is_dir() and not target.is_symlink():
-            target.rename(scratch / "replaced")
-        draft.replace(target)
+        _put_in_place(draft, target, scratch / "replaced")
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         free = shutil.disk_usage(PARTIAL).free
         raise StageError(
             f"{target}: the disk is full ({free / 2**20:.0f} MiB free under {PARTIAL.resolve()}). Nothing was changed; "
-            "make room (`dvc gc --workspace` lists what the cache no longer needs) and run the stage again."
+            "make room (`dvc gc --workspace --dry` lists what only other commits need) and run the stage again."
         ) from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
         alive.close()
+
+
+def _put_in_place(draft: Path, target: Path, aside: Path) -> None:
+    """Rename a draft to its target; an old folder steps aside for it, and back where that fails."""
+    if not (target.is_dir() and not target.is_symlink() and draft.exists()):
+        draft.replace(target)
+        return
+    target.rename(aside)
+    try:
+        draft.replace(target)
+    except BaseException:
+        aside.rename(target)
+        raise
 
 
 def remove_abandoned() -> None:

@@ -21,10 +21,24 @@ PACKAGE = Path(__file__).parent
 
 
 def split_name(verb: str, name: str) -> tuple[str, str]:
-    """``land_atmosphere@us-arm`` -> domain and site; ``pcmci@0`` -> system and seed; a source is both its parts."""
+    """``land_atmosphere@us-arm`` -> domain and site; ``pcmci@0`` -> system and seed; a source is both its parts.
+
+    Raises
+    ------
+    UsageError
+        The name has not the form that the verb takes.
+    """
+    if "/" in name or name.startswith("."):
+        raise UsageError(f"`{verb} {name}`: a name is no path; see `python -m stages --help`.")
     if verb == "fetch":
         return name, name
     head, _, key = name.partition("@")
+    form = {"ingest": "DOMAIN@SITE", "train": "SYSTEM@SEED"}.get(verb)
+    seed = verb == "train" and not (key.isdigit() or key.startswith("${"))
+    if form is None and key or form is not None and not key or seed:
+        raise UsageError(
+            f"`{verb} {name}`: expected `{verb} {form or 'NAME'}`{', SEED a whole number' if seed else ''}."
+        )
     return head, key
 
 

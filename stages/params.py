@@ -69,6 +69,22 @@ class StageParams(BaseModel):
             raise UsageError(explain(error, cls, dotted, file)) from None
 
 
+class _OnceLoader(yaml.SafeLoader):
+    """A loader that refuses a key that stands twice, where YAML libraries keep one of them without a word."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Build a mapping of keys that differ."""
+        seen = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key!r} stands twice in one block", key_node.start_mark
+                )
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
 def load_params(file: Path = PARAMS_FILE) -> dict[str, Any]:
     """The whole of a params file as plain dictionaries."""
     try:
@@ -76,7 +92,7 @@ def load_params(file: Path = PARAMS_FILE) -> dict[str, Any]:
     except FileNotFoundError:
         raise UsageError(f"{file}: not found in {Path.cwd()}. Run the command in the root of the repository.") from None
     try:
-        tree = yaml.safe_load(text)
+        tree = yaml.load(text, Loader=_OnceLoader)
     except yaml.YAMLError as error:
         raise UsageError(f"{file}: is not valid YAML: {' '.join(str(error).split())}") from None
     if not isinstance(tree, dict):

@@ -41,6 +41,31 @@ def test_a_folder_replaces_the_folder_before_it(workspace: Path) -> None:
     assert [path.name for path in target.iterdir()] == ["new"]
 
 
+def test_a_block_that_writes_nothing_leaves_the_old_folder(workspace: Path) -> None:
+    target = workspace / "data" / "models"
+    with artifacts.atomic(target) as draft:
+        draft.mkdir()
+        (draft / "old").touch()
+    with pytest.raises(FileNotFoundError), artifacts.atomic(target):
+        pass
+    assert [path.name for path in target.iterdir()] == ["old"]
+
+
+def test_a_rename_that_fails_brings_the_old_folder_back(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = workspace / "data" / "models"
+    with artifacts.atomic(target) as draft:
+        draft.mkdir()
+        (draft / "old").touch()
+
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(PermissionError), artifacts.atomic(target) as draft:
+        draft.mkdir()
+    assert [path.name for path in target.iterdir()] == ["old"]
+
+
 def test_a_full_disk_names_the_target_and_leaves_nothing(workspace: Path) -> None:
     target = workspace / "data" / "x.parquet"
     with pytest.raises(StageError, match=r"x\.parquet: the disk is full \(\d+ MiB free"), artifacts.atomic(target):

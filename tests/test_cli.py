@@ -39,6 +39,10 @@ def test_help_teaches(stages: Stages, workspace: Path) -> None:
         (["fetch"], "`fetch` takes one name"),
         (["report", "pcmci"], "`report` takes no name"),
         (["train", "pcmi@0"], "`train pcmi`: no such name; did you mean 'pcmci'?"),
+        (["train", "pcmci@abc"], "expected `train SYSTEM@SEED`, SEED a whole number"),
+        (["train", "pcmci"], "expected `train SYSTEM@SEED`"),
+        (["ingest", "land_atmosphere"], "expected `ingest DOMAIN@SITE`"),
+        (["evaluate", "pcmci@0"], "expected `evaluate NAME`"),
         (["validate", "land_atmosfere"], "did you mean 'land_atmosphere'?"),
         (["fetch", "us-amr"], "no key 'us-amr' in sources; did you mean 'us-ar"),
         (["params", "chek"], "`params` takes one of: check;"),
@@ -89,6 +93,15 @@ def test_the_committed_params_pass(stages: Stages, settings: Path) -> None:
         (lambda p: p.update(sedes=[0]), "sedes is not a known key; did you mean 'seeds'?"),
         (lambda p: p.update(seeds=[0, "1"]), "seeds: found [0, '1']; expected whole numbers"),
         (lambda p: p.update(seeds=[]), "seeds: found []"),
+        (lambda p: p.update(seeds=[0, 0]), "whole numbers that differ"),
+        (lambda p: p["sources"].update({"de tha": {}}), "sources: the name 'de tha' is no name of a stage or folder"),
+        (lambda p: p["land_atmosphere"]["sites"].update({"de/tha": {}}), "the name 'de/tha' is no name"),
+        (lambda p: p["land_atmosphere"]["sites"].update({2013: {}}), "quote a name that is all digits"),
+        (lambda p: p["land_atmosphere"]["sites"]["us-arm"].update(path="~/x"), "DVC does not know ~, write /"),
+        (lambda p: p["land_atmosphere"]["sites"]["us-arm"].update(path="/no/such"), "'/no/such' does not exist"),
+        (lambda p: p["systems"]["pcmci"]["train"].update(variables=["P", "SCW"]), "train.variables.1: found 'SCW'"),
+        (lambda p: p["systems"]["pcmci"]["train"].update(variables=["P", "P"]), "the same entry stands twice"),
+        (lambda p: p["systems"]["pcmci"]["train"].update(months=[13]), "train.months.0: found 13"),
         (lambda p: p["report"].update(titel="x"), "report.titel is not a known key; did you mean 'title'?"),
         (
             lambda p: p["land_atmosphere"]["sites"]["us-arm"].update(fromat="base"),
@@ -112,6 +125,24 @@ def test_check_names_the_key(stages: Stages, settings: Path, change: Callable[[d
     run = stages("params", "check")
     assert run.returncode == 2
     assert message in run.stderr
+
+
+def test_a_key_that_stands_twice_is_refused(stages: Stages, settings: Path) -> None:
+    with Path("params.yaml").open("a") as stream:
+        stream.write("\nseeds: [5]\n")
+    run = stages("params", "check")
+    assert run.returncode == 2
+    assert "the key 'seeds' stands twice in one block" in run.stderr
+
+
+@pytest.mark.parametrize("stranger", ["data/ingested/land_atmosphere/de-old", "data/models/pcmci/7"])
+def test_what_params_no_longer_names_must_go(stages: Stages, settings: Path, stranger: str) -> None:
+    Path(stranger).mkdir(parents=True)
+    run = stages("params", "check")
+    assert run.returncode == 2
+    assert f"Remove with `rm -r {stranger}`" in run.stderr
+    Path(stranger).rmdir()
+    assert stages("params", "check").returncode == 0
 
 
 @pytest.mark.parametrize("profile", ["default", "tiny", "study", "paper"])

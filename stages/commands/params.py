@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedSeq
 
@@ -23,12 +27,17 @@ DEFAULT = "default"
 #: Top-level keys that belong to the graph itself: the size in use, and the seeds of ``foreach: ${seeds}``.
 GRAPH_KEYS = ("profile", "seeds")
 
+#: What can be the name of a stage in DVC and of a folder.
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+
 
 def run(words: list[str], *, write: bool) -> None:
     """Do what the first word says."""
     match words:
         case ["check"]:
-            check(load_params())
+            tree = load_params()
+            check(tree)
+            check_strangers(tree)
             print(f"{PARAMS_FILE}: every key is known and in its range")
         case ["describe"]:
             print("\n".join(describe("")))
@@ -71,12 +80,67 @@ def check(tree: Mapping[str, Any]) -> None:
     if not isinstance(subtree(tree, "profile"), str):
         raise UsageError(f"{PARAMS_FILE}: profile: found {tree['profile']!r}; expected the name of a profile.")
     seeds = subtree(tree, "seeds")
-    if not isinstance(seeds, list) or not seeds or not all(type(seed) is int and seed >= 0 for seed in seeds):
-        raise UsageError(f"{PARAMS_FILE}: seeds: found {seeds!r}; expected whole numbers from 0, such as [0, 1, 2].")
+    right = isinstance(seeds, list) and seeds and all(type(seed) is int and seed >= 0 for seed in seeds)
+    if not right or len(set(seeds)) < len(seeds):
+        raise UsageError(
+            f"{PARAMS_FILE}: seeds: found {seeds!r}; expected whole numbers that differ, such as [0, 1, 2]."
+        )
+    _check_names(tree)
     for params, name, key in bindings(tree):
         params.parse(tree, name=name, key=key)
         read.update(params.keys(name=name, key=key).values())
     _refuse_unread(tree, read, ())
+
+
+def _check_names(tree: Mapping[str, Any]) -> None:
+    """Names of sources and sites become names of stages and folders; a site's path must be there, or be fetched."""
+    blocks = {"sources": tree.get("sources") or {}}
+    blocks |= {f"{domain}.sites": tree.get(domain, {}).get("sites") or {} for domain in known_names("ingest")}
+    for place, block in blocks.items():
+        for key, value in block.items():
+            if not (isinstance(key, str) and NAME.fullmatch(key)):
+                raise UsageError(
+                    f"{PARAMS_FILE}: {place}: the name {key!r} is no name of a stage or folder; use letters, digits, "
+                    "- and _, and quote a name that is all digits."
+                )
+            path = value.get("path") if isinstance(value, Mapping) else None
+            if isinstance(path, str):
+                _check_path(f"{place}.{key}.path", path)
+
+
+def _check_path(place: str, path: str) -> None:
+    if path.startswith("~"):
+        raise UsageError(
+            f"{PARAMS_FILE}: {place}: found {path!r}; DVC does not know ~, write {Path(path).expanduser()}"
+        )
+    made = Path(path).parts[:2] == ("data", "raw")
+    if not made and not Path(path).exists():
+        raise UsageError(f"{PARAMS_FILE}: {place}: {path!r} does not exist (looked in {Path.cwd()}).")
+
+
+def check_strangers(tree: Mapping[str, Any]) -> None:
+    """Refuse folders of sites and seeds that params.yaml no longer names: DVC hashes them with their neighbours.
+
+    Raises
+    ------
+    UsageError
+        There are some; the message says how to remove them.
+    """
+    named = {
+        artifacts.ingested(domain): set(tree[domain]["sites"]) for domain in known_names("ingest") if domain in tree
+    }
+    named |= {artifacts.model(system): {str(seed) for seed in tree["seeds"]} for system in known_names("train")}
+    strangers = [
+        path.as_posix()
+        for folder, names in named.items()
+        for path in (sorted(folder.iterdir()) if folder.is_dir() else [])
+        if path.is_dir() and path.name not in names
+    ]
+    if strangers:
+        raise UsageError(
+            f"{', '.join(strangers)}: no longer named in {PARAMS_FILE}, yet part of what the next stages hash. Remove "
+            f"with `rm -r {' '.join(strangers)}` (the DVC cache keeps the content), or name them again."
+        )
 
 
 def _refuse_unread(node: Mapping[str, Any], read: set[str], above: tuple[str, ...]) -> None:
@@ -155,21 +219,24 @@ def describe(wanted: str) -> list[str]:
     UsageError
         No key starts so; the message names the nearest.
     """
-    lines: dict[str, str] = {
-        "profile": "profile (str): the profile that was applied last",
-        "seeds": "seeds (list of int): each system is trained once for each",
+    lines: dict[str, list[str]] = {
+        "profile": ["profile (str): the profile that was applied last"],
+        "seeds": ["seeds (list[int]): each system is trained once for each"],
     }
     for verb in ENTRIES:
         for name in known_names(verb) or [""]:
             params: type[StageParams] = importlib.import_module(entry_module(verb, name)).Params
             for field, dotted in params.keys(name=name or "{name}", key="NAME").items():
                 annotation = params.model_fields[field].annotation
-                place = dotted.replace("{name}", "NAME")
-                for path, line in _describe_type(place, annotation):
-                    lines.setdefault(path, line)
-    chosen = [line for path, line in sorted(lines.items()) if path == wanted or path.startswith(wanted)]
+                for path, line in _describe_type(dotted.replace("{name}", "NAME"), annotation):
+                    known = lines.setdefault(path, [])
+                    known += [] if line in known else [line]
+    under = {path: said for path, said in lines.items() if not wanted or f"{path}.".startswith(f"{wanted}.")}
+    chosen = [line for _, said in sorted(under.items()) for line in said]
     if not chosen:
-        raise UsageError(f"`params describe {wanted}`: no such key{nearest(wanted, lines)}")
+        close = difflib.get_close_matches(wanted, lines, n=1) or [path for path in lines if path.startswith(wanted[:4])]
+        hint = f"; did you mean {close[0]!r}?" if close else "; `params describe` lists all."
+        raise UsageError(f"`params describe {wanted}`: no such key{hint} Sites and sources are described under NAME.")
     return chosen
 
 
@@ -179,21 +246,38 @@ def _describe_type(place: str, annotation: Any) -> Iterator[tuple[str, str]]:
             yield place, f"{place}: {' '.join(annotation.__doc__.split())}"
         for name, field in annotation.model_fields.items():
             path = f"{place}.{name}"
-            inner = list(_describe_type(path, field.annotation))
-            default = "" if field.is_required() else f", default {field.get_default(call_default_factory=True)!r}"
-            if not (inner and inner[0][0] == path) and not (
-                isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
-            ):
-                yield path, f"{path} ({_type_name(field.annotation)}{default}): {field.description or ''}"
-            yield from inner
+            block = isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
+            if not block and field.annotation is not Any:  # a field typed Any belongs to another stage
+                yield path, f"{path} ({_type_name(field.annotation)}{_limits(field)}): {field.description or ''}"
+            yield from _describe_type(path, field.annotation)
         return
-    arguments = get_args(annotation)
     step = f"{place}.NAME" if getattr(annotation, "__origin__", None) is dict else place
-    for argument in arguments:
+    for argument in get_args(annotation):
         yield from _describe_type(step, argument)
 
 
+def _limits(field: FieldInfo) -> str:
+    """Bounds and default of a field, as they stand behind its type."""
+    signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+    bounds = [
+        f", {sign} {getattr(rule, name):g}"
+        for rule in field.metadata
+        for name, sign in signs.items()
+        if hasattr(rule, name)
+    ]
+    default = "" if field.is_required() else f", default {field.get_default(call_default_factory=True)!r}"
+    return "".join(bounds) + default
+
+
 def _type_name(annotation: Any) -> str:
-    if isinstance(annotation, type) and not get_args(annotation):
-        return annotation.__name__
-    return str(annotation).replace("typing.", "").replace("pathlib._local.", "").replace("pathlib.", "")
+    """A type in words, without what pydantic hangs on it."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _type_name(arguments[0])
+    if origin is Literal:
+        return " or ".join(str(argument) for argument in arguments)
+    if origin in (Union, UnionType):
+        return " or ".join(_type_name(argument) for argument in arguments)
+    if arguments:
+        return f"{origin.__name__}[{', '.join(_type_name(argument) for argument in arguments if argument is not ...)}]"
+    return "null" if annotation is type(None) else getattr(annotation, "__name__", str(annotation))

@@ -132,8 +132,8 @@ def draw(folder: Path, links: pl.DataFrame, rates: pl.DataFrame, config: dict[st
             Plot(
                 file=f"graph_{site}.svg",
                 title=f"{site}: causal graph",
-                caption=f"Links with FDR q ≤ {alpha:g} in the warm season, RobustParCorr. Arrow: lagged link; plain "
-                "line: lag 0 only, no direction. Colour: the strongest lag; node colour: its own past.",
+                caption=f"Links with FDR q ≤ {alpha:g} in the warm season, RobustParCorr. Arrow: lagged "
+                "links, coloured by the strongest; plain line: lag 0, no direction. Node: its own past.",
             ),
             Plot(
                 file=f"lags_{site}.svg",

@@ -67,5 +67,6 @@ def judge(expectation: Expectation, links: pl.DataFrame, alpha: float) -> tuple[
         return "not tested", "variable not measured here"
     right = pair.filter((pl.col("value") * expectation.sign > 0) & (pl.col("q") <= alpha))
     chosen = (right if right.height else pair).sort(pl.col("value").abs(), descending=True).row(0, named=True)
-    evidence = f"lag {chosen['lag']}: {chosen['value']:+.2f}, q {chosen['q']:.2g}"
+    direction = "" if chosen["lag"] else ", no direction"
+    evidence = f"lag {chosen['lag']}{direction}: {chosen['value']:+.2f}, q {chosen['q']:.2g}"
     return ("shown" if right.height else "not shown"), evidence

@@ -39,7 +39,7 @@ def canvas(path: Path, width: float, height: float) -> Iterator[Figure]:
 
 
 def draw_graph(path: Path, names: Sequence[str], links: pl.DataFrame, auto: dict[str, float], step: str) -> None:
-    """Draw a process graph: variables on a circle, an arrow for each pair with a lagged link, a line for lag 0 only.
+    """Draw a process graph: variables on a circle, an arrow for lagged links, a line for a link at lag 0.
 
     Parameters
     ----------
@@ -63,10 +63,12 @@ def draw_graph(path: Path, names: Sequence[str], links: pl.DataFrame, auto: dict
     place = {name: np.array([np.cos(a), np.sin(a)]) for name, a in zip(names, angles, strict=True)}
     with canvas(path, 6.2, 5.6) as figure:
         axes = figure.add_subplot()
-        strongest = links.sort(pl.col("value").abs(), descending=True).group_by("source", "target", maintain_order=True)
-        for (source, target), rows in strongest:
-            value, lags = float(rows["value"][0]), rows["lag"].to_list()
-            _edge(axes, place[str(source)], place[str(target)], colours(scale(value)), abs(value), lags)
+        # Lag 0 is a plain line of its own; an arrow has the colour of its strongest lag above 0.
+        for kind in (pl.col("lag") == 0, pl.col("lag") > 0):
+            ranked = links.filter(kind).sort(pl.col("value").abs(), descending=True)
+            for (source, target), rows in ranked.group_by("source", "target", maintain_order=True):
+                value, lags = float(rows["value"][0]), rows["lag"].to_list()
+                _edge(axes, place[str(source)], place[str(target)], colours(scale(value)), abs(value), lags)
         for name, (x, y) in place.items():
             axes.scatter([x], [y], s=1500, color=[colours(scale(auto.get(name, 0.0)))], edgecolors="#444444", zorder=3)
             dark = abs(auto.get(name, 0.0)) > 0.4

@@ -51,7 +51,10 @@ def twin_scores(twins: pl.DataFrame, alpha: float) -> pl.DataFrame:
         *("seed", "twin", "repeat", "method", "kind"),
         tpr=_ratio(pl.col("hits"), pl.col("hits") + pl.col("misses")),
         fpr=_ratio(pl.col("false"), pl.col("false") + pl.col("rightly_absent")),
-        f1=_ratio(2 * pl.col("graph_hits"), pl.col("graph_and_truth")),
+        # Without a true link there is nothing to find, and F1 says nothing.
+        f1=pl.when(pl.col("hits") + pl.col("misses") > 0).then(
+            _ratio(2 * pl.col("graph_hits"), pl.col("graph_and_truth"))
+        ),
     ).sort("seed", "twin", "repeat", "method", "kind")
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from stages import artifacts
 from stages.errors import DataError
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from stages.systems.pcmci.series import Series
 
 DOMAIN = "land_atmosphere"
+Variable = Literal["SWC", "P", "LE", "H", "G", "NETRAD", "SW_IN", "VPD", "TA"]
+Month = Annotated[int, Field(ge=1, le=12)]
 
 
 class Twins(Config):
@@ -31,17 +33,29 @@ class Twins(Config):
 class Train(Config):
     """PCMCI: which series it sees, how far back it looks, and how often it is repeated."""
 
-    variables: list[str] = Field(min_length=2, description="variables of the graph, where a tower has them")
+    variables: list[Variable] = Field(min_length=2, description="variables of the graph, where a tower has them")
     aggregation: Literal["daily", "three_day"] = Field(description="step of the series: means over one or three days")
-    months: list[int] = Field(min_length=1, description="months of the warm season, 1 to 12; other days are no targets")
+    months: list[Month] = Field(
+        min_length=1, description="months of the warm season, 1 to 12; other days are no targets"
+    )
     harmonics: int = Field(ge=0, le=6, description="harmonics of the seasonal cycle that is subtracted")
     tau_max: int = Field(ge=1, le=30, description="largest lag, steps of the aggregation")
     pc_alpha: float = Field(gt=0, lt=1, description="level of the condition selection (PC1)")
     alpha: float = Field(gt=0, lt=1, description="level of a link: of q on towers, of p on the twins")
-    min_days: int = Field(ge=30, description="fewest values a variable needs in the season to take part, steps")
+    min_days: int = Field(
+        ge=30,
+        description="fewest values a variable needs in the season to take part, steps; a third in a part of the years",
+    )
     resamples: int = Field(ge=10, description="block-bootstrap resamples of each tower for each seed")
-    block: int = Field(ge=1, description="length of a bootstrap block, steps")
+    block: int = Field(ge=1, le=100, description="length of a bootstrap block, steps")
     twins: Twins
+
+    @field_validator("variables", "months")
+    @classmethod
+    def _once(cls, value: list[Any]) -> list[Any]:
+        if len(set(value)) < len(value):
+            raise ValueError("the same entry stands twice")
+        return value
 
 
 class Params(StageParams):
