@@ -12,11 +12,11 @@ export PATH := $(abspath $(BIN)):$(PATH)
 $(VENV)/.installed: requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, found " + sys.version.split()[0] + "; say which: make PYTHON=python3.11")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing requirements.lock into $(VENV) (about 250 MB to download, two to five minutes)"
+	@echo "installing requirements.lock into $(VENV) (about 350 MB to download, two to five minutes)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	@touch $@
 
-.PHONY: help venv repro test test-fast lint format bench deps lock clean
+.PHONY: help venv repro serve stop test test-fast lint format bench deps lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,12 @@ repro: venv ## run the stages that changed; ends with data/report/index.html
 	@python -m stages params check
 	dvc repro
 	@echo "the report: $(abspath data/report/index.html)"
+
+serve: venv ## Prefect server, workers and deployments on this machine, in the background; PORT=4200
+	@python -m flows serve $(if $(PORT),--port $(PORT))
+
+stop: ## end what `make serve` started, and nothing else
+	@python -m flows stop
 
 test: venv ## all tests
 	python -m pytest -n 2 --dist loadfile -q

@@ -18,7 +18,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -28,6 +28,9 @@ from flows.errors import FlowError
 SLOTS = 12
 POLL_SECONDS = 0.2
 MASK = "CUDA_VISIBLE_DEVICES"
+ORDER = "CUDA_DEVICE_ORDER"
+#: Hides all GPUs from a process that was given none.
+HIDDEN = {MASK: ""}
 
 
 class DeviceError(FlowError):
@@ -38,11 +41,20 @@ class DeviceError(FlowError):
 
 @dataclass(frozen=True)
 class Device:
-    """One device: ``cuda`` with its index among the visible ones and the id it is known by, or a ``cpu`` slot."""
+    """One device: ``cuda`` with its index among the visible ones and the id it is known by, or a ``cpu`` slot.
+
+    ``key`` is its id on this machine, where that differs from the one it is known by.
+    """
 
     kind: str
     index: int
     identity: str
+    key: str = ""
+
+    @property
+    def lock_name(self) -> str:
+        """What its lock files are called: a GPU has one name here, whether a mask gives its index or its UUID."""
+        return re.sub(r"\W", "_", f"{self.kind}-{self.key or self.identity}")
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.index}"
@@ -55,13 +67,23 @@ class Lease:
     device: Device
     share: float
     files: tuple[int, ...]
+    streams: tuple[IO[str], ...] = field(default=(), repr=False, compare=False)
+
+    def close(self) -> None:
+        """Let go; a process that inherited the locks still holds them until it ends."""
+        for stream in self.streams:
+            stream.close()
 
     @property
     def environment(self) -> dict[str, str]:
         """What the stage's process is told: its device, and no other, is visible."""
         told = {"BRAID_DEVICE": self.device.kind}
-        # An empty mask hides all GPUs from a process that was given none.
-        return told | {MASK: self.device.identity if self.device.kind == "cuda" else ""}
+        if self.device.kind != "cuda":
+            return told | HIDDEN
+        if self.device.identity.isdigit() and MASK not in os.environ:
+            # nvidia-smi counts by bus, CUDA by speed: the index must mean the device that was leased.
+            told[ORDER] = os.environ.get(ORDER, "PCI_BUS_ID")
+        return told | {MASK: self.device.identity}
 
 
 def parse_devices(text: str, jobs: int, environment: Mapping[str, str] = os.environ) -> tuple[Device, ...]:
@@ -83,12 +105,11 @@ def parse_devices(text: str, jobs: int, environment: Mapping[str, str] = os.envi
         The text is not understood, or a GPU is not there.
     """
     if text == "auto":
-        visible = visible_gpus(environment)
-        return tuple(Device("cuda", i, gpu) for i, gpu in enumerate(visible)) or parse_devices(f"cpu:{jobs}", jobs)
+        return _visible_devices(environment) or parse_devices(f"cpu:{jobs}", jobs)
     if match := re.fullmatch(r"cpu:([1-9]\d*)", text):
         return tuple(Device("cpu", index, str(index)) for index in range(int(match[1])))
     if re.fullmatch(r"cuda:\d+(,\d+)*", text):
-        visible = visible_gpus(environment)
+        visible = _visible_devices(environment)
         wanted = [int(part) for part in text.removeprefix("cuda:").split(",")]
         for index in wanted:
             if index >= len(visible):
@@ -96,7 +117,7 @@ def parse_devices(text: str, jobs: int, environment: Mapping[str, str] = os.envi
                     f"--devices {text}: no GPU {index}; {len(visible)} visible here"
                     f"{f' ({MASK}={environment[MASK]})' if MASK in environment else ''}."
                 )
-        return tuple(Device("cuda", index, visible[index]) for index in dict.fromkeys(wanted))
+        return tuple(visible[index] for index in dict.fromkeys(wanted))
     raise DeviceError(f"--devices {text}: expected auto, cpu:N or cuda:I,J, such as cpu:2 or cuda:0,1.")
 
 
@@ -111,11 +132,28 @@ def visible_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:
                 break
             valid.append(entry)
         return valid
+    return list(_listed_gpus().values())
+
+
+def _visible_devices(environment: Mapping[str, str]) -> tuple[Device, ...]:
+    visible = visible_gpus(environment)
+    listed = {} if all(identity.isdigit() for identity in visible) else _listed_gpus()
+    found = []
+    for index, identity in enumerate(visible):
+        # A mask may shorten a UUID as long as it stays unique.
+        keys = [listed[uuid] for uuid in listed if uuid.startswith(identity)]
+        found.append(Device("cuda", index, identity, keys[0] if len(keys) == 1 else ""))
+    return tuple(found)
+
+
+def _listed_gpus() -> dict[str, str]:
+    """UUID -> index of each GPU that the driver lists."""
     if not shutil.which("nvidia-smi"):
-        return []
-    query = ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"]
+        return {}
+    query = ["nvidia-smi", "--query-gpu=index,uuid", "--format=csv,noheader"]
     run = subprocess.run(query, capture_output=True, text=True, check=False)
-    return [line.strip() for line in run.stdout.splitlines() if line.strip().isdigit()]
+    rows = [[cell.strip() for cell in line.split(",")] for line in run.stdout.splitlines()]
+    return {row[1]: row[0] for row in rows if len(row) == 2 and row[0].isdigit()}
 
 
 def lease_folder() -> Path:
@@ -140,27 +178,34 @@ def leased(devices: Sequence[Device], share: float = 1.0, folder: Path | None = 
     DeviceError
         No device, or a share outside its range.
     """
+    while True:
+        lease = try_lease(devices, share, folder)
+        if lease:
+            try:
+                yield lease
+            finally:
+                lease.close()
+            return
+        time.sleep(POLL_SECONDS)
+
+
+def try_lease(devices: Sequence[Device], share: float = 1.0, folder: Path | None = None) -> Lease | None:
+    """A share of one of some devices, or None where none has it free; as :func:`leased`, without waiting."""
     if not devices or not 0 < share <= 1:
         raise DeviceError(f"a share of {share:g} of one of {len(devices)} devices cannot be leased")
     folder = folder or lease_folder()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     needed = max(1, round(share * SLOTS))
-    while True:
-        for device in devices:
-            held = _take(folder, device, needed)
-            if held:
-                try:
-                    yield Lease(device, share, tuple(stream.fileno() for stream in held))
-                finally:
-                    for stream in held:
-                        stream.close()
-                return
-        time.sleep(POLL_SECONDS)
+    for device in devices:
+        held = _take(folder, device, needed)
+        if held:
+            return Lease(device, share, tuple(stream.fileno() for stream in held), tuple(held))
+    return None
 
 
 def _take(folder: Path, device: Device, needed: int) -> list[IO[str]]:
     """Lock that many slots of a device, or none."""
-    name = re.sub(r"\W", "_", f"{device.kind}-{device.identity}")
+    name = device.lock_name
     with (folder / f"{name}.guard").open("a") as guard:
         fcntl.flock(guard, fcntl.LOCK_EX)
         held: list[IO[str]] = []

@@ -12,15 +12,25 @@ from flows.workspace import Workspace, opened
 def plan(root: Path, targets: Sequence[str] = (), *, wait: bool = True) -> RunReport | None:
     """The report of a run that has nothing to do, or None where some stage is not up to date; starts no Prefect."""
     with opened(root, targets, wait=wait) as workspace:
-        if any(workspace.changes(name) for name in workspace.upstream):
-            return None
-        return RunReport([StageReport(name, "up to date") for name in in_order(workspace)])
+        return idle_report(workspace)
+
+
+def idle_report(workspace: Workspace) -> RunReport | None:
+    """As :func:`plan`, in a workspace that is open."""
+    if any(workspace.changes(name) for name in workspace.upstream):
+        return None
+    return RunReport([StageReport(name, "up to date") for name in in_order(workspace)])
 
 
 def in_order(workspace: Workspace) -> list[str]:
-    """Stages in an order in which each comes after those it depends on; ties by name."""
-    order: list[str] = []
-    while len(order) < len(workspace.upstream):
-        done = set(order)
-        order += sorted(name for name, above in workspace.upstream.items() if name not in done and above <= done)
-    return order
+    """Stages in the order in which ``dvc repro`` takes them: each comes after those it depends on."""
+    return list(workspace.upstream)
+
+
+def heights(workspace: Workspace) -> dict[str, int]:
+    """Stage -> the stages on the longest way from it down to a last one, itself included."""
+    found = dict.fromkeys(workspace.upstream, 1)
+    for name in reversed(in_order(workspace)):
+        for above in workspace.upstream[name]:
+            found[above] = max(found[above], found[name] + 1)
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import io
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from flows.workspace import Command
 
@@ -18,13 +20,24 @@ PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
 #: Time a stage has to end after SIGTERM before it is killed.
 GRACE_SECONDS = 5.0
+#: Signals that come from outside: an operator, a batch system, the kernel short of memory. A crash is the stage's own.
+FROM_OUTSIDE = frozenset({signal.SIGHUP, signal.SIGTERM, signal.SIGKILL})
+#: A shell reports a child ended by a signal as an exit code above this.
+SHELL_SIGNAL = 128
+LONGEST_LINE = 10_000
+
+
+def ended_by_signal(code: int) -> int | None:
+    """The signal that ended a command, be it the shell itself or the shell's child; None where it exited."""
+    number = -code if code < 0 else code - SHELL_SIGNAL
+    return number if code < 0 or number in FROM_OUTSIDE else None
 
 
 @dataclass
 class Processes:
     """The running commands of a coordinator, so that all can be ended at once."""
 
-    _running: set[subprocess.Popen[str]] = field(default_factory=set)
+    _running: set[subprocess.Popen[bytes]] = field(default_factory=set)
     _guard: threading.Lock = field(default_factory=threading.Lock)
     ended: bool = False
 
@@ -36,6 +49,8 @@ class Processes:
         say: Callable[[str], None],
     ) -> int:
         """Run the lines of a command one after another until one fails; return its exit code, negative for a signal.
+
+        What a line leaves running in the background is killed when the line ends, since it holds the locks.
 
         Parameters
         ----------
@@ -62,6 +77,7 @@ class Processes:
         inherited: Sequence[int],
         say: Callable[[str], None],
     ) -> int:
+        parent = os.getpid()
         with self._guard:
             if self.ended:
                 return -signal.SIGTERM
@@ -72,19 +88,19 @@ class Processes:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
                 pass_fds=tuple(inherited),
                 start_new_session=True,
-                preexec_fn=_die_with_parent,
+                preexec_fn=lambda: _die_with(parent),
             )
             self._running.add(process)
+        assert process.stdout is not None
+        reader = threading.Thread(target=_pass_on, args=(process.stdout, say), daemon=True)
+        reader.start()
         try:
-            assert process.stdout is not None
-            for text in process.stdout:
-                say(text.rstrip("\n").rpartition("\r")[2])
             return process.wait()
         finally:
+            _signal_group(process.pid, signal.SIGKILL)
+            reader.join()
             with self._guard:
                 self._running.discard(process)
 
@@ -102,16 +118,26 @@ class Processes:
                 time.sleep(0.05)
 
 
+def _pass_on(stream: IO[bytes], say: Callable[[str], None]) -> None:
+    """Hand on what a command prints; of a line that overwrites itself, as progress bars do, the last state."""
+    # Only \n ends a line: otherwise each step of a progress bar would be a line of the log.
+    with io.TextIOWrapper(stream, errors="replace", newline="\n") as lines:
+        for text in lines:
+            say(text.rstrip("\r\n").rpartition("\r")[2][:LONGEST_LINE])
+
+
 def _shell(line: str) -> list[str]:
     """The shell DVC uses, with the flags DVC gives it."""
-    shell = os.environ.get("SHELL", "/bin/sh")
+    shell = os.environ.get("SHELL") or "/bin/sh"
     flags = {"zsh": ["--no-rcs"], "bash": ["--noprofile", "--norc"]}.get(Path(shell).name, [])
     return [shell, *flags, "-c", line]
 
 
-def _die_with_parent() -> None:
+def _die_with(parent: int) -> None:
     """Ask the kernel to kill this process when the coordinator dies, be it by kill -9."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it died before the kernel was asked
+        os._exit(SHELL_SIGNAL + signal.SIGKILL)
 
 
 def _signal_group(pid: int, number: int) -> None:

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from flows.workspace import Change
+from flows.changes import Change
 
 Outcome = Literal["ran", "restored from cache", "up to date", "gate stopped", "failed", "not reached"]
 
 #: Outcomes after which a stage's outs are those of its deps.
 DONE = frozenset({"ran", "restored from cache", "up to date"})
+#: Outcomes after which a run starts nothing new, unless told to keep going.
+STOPPED = frozenset({"failed", "gate stopped"})
 #: Exit code of a stage whose gate refuses the data.
 GATE_STOPPED = 3
 SHOWN_CHANGES = 3

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import heapq
 import os
 import queue
+import shutil
+import signal
+import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,27 +21,27 @@ from prefect.cache_policies import NO_CACHE
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from flows.artifacts import publish
-from flows.devices import Device, leased, parse_devices
-from flows.errors import FlowError, GraphError
-from flows.plan import in_order
-from flows.process import Processes
-from flows.report import DONE, GATE_STOPPED, RunReport, StageReport
+from flows.devices import HIDDEN, POLL_SECONDS, Device, Lease, parse_devices, try_lease
+from flows.errors import FlowError
+from flows.plan import heights, in_order
+from flows.process import FROM_OUTSIDE, Processes, ended_by_signal
+from flows.report import DONE, GATE_STOPPED, STOPPED, RunReport, StageReport
 from flows.workspace import Command, Workspace, opened
 
 if TYPE_CHECKING:
     from prefect.futures import PrefectFuture
 
-#: Results wait at most so long before they stand in dvc.lock.
-LOCK_SECONDS = 2.0
 RETRIES = 1
 
 
 class StageFailed(FlowError):
     """A stage's command ended with an error."""
 
-    def __init__(self, name: str, code: int, last: str) -> None:
+    def __init__(self, name: str, code: int, last: str, *, again: bool = True) -> None:
         self.code = code
-        ended = f"was ended by signal {-code}" if code < 0 else f"exited with {code}"
+        number = ended_by_signal(code)
+        self.worth_retrying = again and number in FROM_OUTSIDE
+        ended = f"exited with {code}" if number is None else f"was ended by {signal.Signals(number).name}"
         super().__init__(f"stage {name} {ended}{': ' + last if last else ''}")
 
 
@@ -51,22 +57,33 @@ class RunFailed(FlowError):
 def _worth_retrying(task_: Any, run: Any, state: Any) -> bool:
     """A process that was killed from outside may be tried again; a stage that says no may not."""
     error = state.result(raise_on_failure=False)
-    return isinstance(error, StageFailed) and error.code < 0
+    return isinstance(error, StageFailed) and error.worth_retrying
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Order:
     """What a stage's task needs beyond its name; a plain object, which Prefect neither walks into nor stores."""
 
     command: Command
-    devices: Sequence[Device]
+    outs: Sequence[Path]
+    lease: Lease | None
     inherited: Sequence[int]
     processes: Processes
+    runs: int = 0
+
+    def prepare(self) -> None:
+        """Before a second run, remove what the first left, as was done before the first."""
+        self.runs += 1
+        for out in self.outs if self.runs > 1 else ():
+            if out.is_dir() and not out.is_symlink():
+                shutil.rmtree(out)
+            else:
+                out.unlink(missing_ok=True)
 
 
 @task(name="stage", cache_policy=NO_CACHE, retries=RETRIES, retry_condition_fn=_worth_retrying, persist_result=False)
-def run_stage(name: str, share: float, order: Order) -> tuple[float, str | None]:
-    """Run one stage's command on a device that is free; return its seconds and the device."""
+def run_stage(name: str, order: Order) -> float:
+    """Run one stage's command and return its seconds; its output goes to the log of this task."""
     logger = get_run_logger()
     last = ""
 
@@ -75,90 +92,133 @@ def run_stage(name: str, share: float, order: Order) -> tuple[float, str | None]
         last = line or last
         logger.info("%s", line)
 
+    order.prepare()
+    environment = order.lease.environment if order.lease else HIDDEN
     start = time.monotonic()
-    if order.devices:
-        with leased(order.devices, share) as lease:
-            start = time.monotonic()
-            inherited = [*order.inherited, *lease.files]
-            code = order.processes.run(order.command, lease.environment, inherited, say)
-            device: str | None = str(lease.device)
-    else:
-        code, device = order.processes.run(order.command, {"CUDA_VISIBLE_DEVICES": ""}, order.inherited, say), None
+    code = order.processes.run(order.command, environment, order.inherited, say)
     if code:
-        raise StageFailed(name, code, last)
-    return time.monotonic() - start, device
+        raise StageFailed(name, code, last, again=not order.processes.ended)
+    return time.monotonic() - start
 
 
 class Run:
     """The state of one run over a workspace; :meth:`go` drives it to its end."""
 
     def __init__(
-        self, workspace: Workspace, devices: Sequence[Device], keep_going: bool, pull: bool, say: Callable[[str], None]
+        self,
+        workspace: Workspace,
+        devices: Sequence[Device],
+        keep_going: bool,
+        pull: bool,
+        say: Callable[[str], None],
+        jobs: int = sys.maxsize,
     ) -> None:
         self.workspace, self.devices, self.keep_going, self.pull, self.say = workspace, devices, keep_going, pull, say
+        self.jobs = jobs
         self.report = RunReport()
         self.settled: dict[str, StageReport] = {}
         self.futures: dict[str, PrefectFuture[Any]] = {}
         self.running: dict[str, StageReport] = {}
+        self.leases: dict[str, Lease] = {}
         self.finished: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.processes = Processes()
-        self.written = time.monotonic()
+        # Of the stages that could start, those with most below them come first.
+        height = heights(workspace)
+        self.rank = {name: (-height[name], place) for place, name in enumerate(in_order(workspace))}
+        self.missing = {name: len(above) for name, above in workspace.upstream.items()}
+        self.below: dict[str, list[str]] = {name: [] for name in workspace.upstream}
+        for name, above in workspace.upstream.items():
+            for other in above:
+                self.below[other].append(name)
+        self.ready = [(self.rank[name], name) for name, count in self.missing.items() if not count]
+        heapq.heapify(self.ready)
+        #: Stages that must run and wait for a device.
+        self.parked: dict[str, StageReport] = {}
+        self.told: set[str] = set()
 
     def go(self) -> RunReport:
         """Settle every stage: those that can be, at once; the others when their commands end."""
-        waiting = in_order(self.workspace)
         try:
-            while waiting or self.running:
-                waiting = [name for name in waiting if not self._decide(name)]
-                if self.running:
-                    self._finish(self.finished.get())
-                elif waiting and not self._any_ready(waiting):
-                    raise GraphError(f"stages {', '.join(waiting)} wait for each other")
-        except BaseException:
+            while self.ready or self.parked or self.running:
+                self._fill()
+                if self.running or self.parked:
+                    # A device may be freed by another process, of which nobody here is told.
+                    with contextlib.suppress(queue.Empty):
+                        self._finish(self.finished.get(timeout=POLL_SECONDS if self.parked else None))
+        except BaseException as error:
             self.processes.end()
+            self._abandon("interrupted" if isinstance(error, KeyboardInterrupt) else f"the run ended: {error!r}")
             raise
         return self.report
 
-    def _any_ready(self, waiting: Iterable[str]) -> bool:
-        return any(self.workspace.upstream[name] <= self.settled.keys() for name in waiting)
+    @property
+    def complete(self) -> bool:
+        """Whether it is known of every stage what became of it."""
+        return len(self.settled) == len(self.workspace.upstream)
 
-    def _decide(self, name: str) -> bool:
-        """Settle or start a stage whose upstream is settled; False: it must wait."""
-        above = self.workspace.upstream[name]
-        if not above <= self.settled.keys():
-            return False
-        blocked = sorted(other for other in above if self.settled[other].outcome not in DONE)
+    def _fill(self) -> None:
+        """Settle and start stages until as many run as may, or none is left that could."""
+        for name in list(self.parked):
+            if len(self.running) < self.jobs:
+                self._start(name, self.parked.pop(name))
+        while self.ready and len(self.running) < self.jobs:
+            self._decide(heapq.heappop(self.ready)[1])
+
+    def _decide(self, name: str) -> None:
+        """Settle or start a stage whose upstream is settled."""
+        blocked = sorted(other for other in self.workspace.upstream[name] if self.settled[other].outcome not in DONE)
         if blocked:
             self._settle(StageReport(name, "not reached", detail=f"waits for {', '.join(blocked)}"))
-            return True
-        if not self.keep_going and any(
-            report.outcome in ("failed", "gate stopped") for report in self.settled.values()
-        ):
+        elif not self.keep_going and any(report.outcome in STOPPED for report in self.report.stages):
             self._settle(StageReport(name, "not reached", detail="the run ended before (--keep-going goes on)"))
-            return True
-        why = self.workspace.changes(name)
-        if not why:
-            self._settle(StageReport(name, "up to date"))
-        elif self.workspace.restore(name, pull=self.pull):
-            self._settle(StageReport(name, "restored from cache", why))
         else:
-            self._start(StageReport(name, "failed", why))
-        return True
+            report = StageReport(name, "failed")
+            try:
+                self._bring(report)
+            except FlowError as error:
+                self._settle(replace(report, detail=str(error)))
 
-    def _start(self, report: StageReport) -> None:
-        name, meta = report.name, self.workspace.meta[report.name]
-        gpu = meta.get("device") == "gpu"
-        order = Order(
-            self.workspace.command(name),
-            self.devices if gpu else (),
-            [self.workspace.lock_file],
-            self.processes,
-        )
-        self.workspace.begin(name)
+    def _bring(self, report: StageReport) -> None:
+        """Bring a stage up to date without running its command, else start it."""
+        name = report.name
+        report.why = self.workspace.changes(name)
+        if not report.why:
+            self._settle(replace(report, outcome="up to date"))
+        elif not self.workspace.has_command(name):
+            noted = self.workspace.record(name, pull=self.pull)
+            self._settle(replace(report, outcome="ran" if noted else "restored from cache"))
+        else:
+            corrupt = self.workspace.restore(name, pull=self.pull)
+            if corrupt is None:
+                self._settle(replace(report, outcome="restored from cache"))
+            else:
+                report.why += corrupt
+                self._start(name, report)
+
+    def _start(self, name: str, report: StageReport) -> None:
+        """Start a stage's command, where a device for it is free; else park it."""
+        meta = self.workspace.meta[name]
+        if meta.get("device") == "gpu":
+            lease = try_lease(self.devices, float(meta.get("share", 1.0)))
+            if lease is None:
+                if name not in self.told:
+                    self.say(f"{name}: waits for a device")
+                self.told.add(name)
+                self.parked[name] = report
+                return
+            self.leases[name], report.device = lease, str(lease.device)
+        lease = self.leases.get(name)
+        inherited = [self.workspace.lock_file, *(lease.files if lease else ())]
+        order = Order(self.workspace.command(name), self.workspace.written_outs(name), lease, inherited, self.processes)
+        try:
+            self.workspace.begin(name)
+        except FlowError as error:
+            self._settle(replace(report, detail=str(error)))
+            return
         self.say(f"{name}: runs ({report.reason})")
         above = [self.futures[other] for other in sorted(self.workspace.upstream[name]) if other in self.futures]
         future = run_stage.with_options(name=name, task_run_name=name).submit(
-            name, float(meta.get("share", 1.0)), order, return_state=False, wait_for=above
+            name, order, return_state=False, wait_for=above
         )
         self.running[name], self.futures[name] = report, future
         future.add_done_callback(lambda _: self.finished.put(name))
@@ -166,26 +226,40 @@ class Run:
     def _finish(self, name: str) -> None:
         report = self.running.pop(name)
         result = self.futures[name].result(raise_on_failure=False)
-        if isinstance(result, BaseException):
-            stopped = isinstance(result, StageFailed) and result.code == GATE_STOPPED
-            report.outcome, report.detail = ("gate stopped" if stopped else "failed"), str(result)
-        else:
-            report.seconds, report.device = result
-            try:
+        try:
+            if isinstance(result, BaseException):
+                self.workspace.give_up(name)
+                stopped = isinstance(result, StageFailed) and result.code == GATE_STOPPED
+                report.outcome, report.detail = ("gate stopped" if stopped else "failed"), str(result)
+            else:
+                report.seconds = result
                 self.workspace.save(name)
+                self.workspace.write_lock()
                 report.outcome = "ran"
-            except FlowError as error:
-                report.detail = str(error)
+        except FlowError as error:
+            report.detail = str(error)
         self._settle(report)
-        if not self.running or time.monotonic() - self.written > LOCK_SECONDS:
-            self.workspace.write_lock()
-            self.written = time.monotonic()
 
     def _settle(self, report: StageReport) -> None:
+        if report.name in self.leases:
+            self.leases.pop(report.name).close()
         self.settled[report.name] = report
         self.report.stages.append(report)
+        for name in self.below[report.name]:
+            self.missing[name] -= 1
+            if not self.missing[name]:
+                heapq.heappush(self.ready, (self.rank[name], name))
         if report.outcome not in ("up to date", "not reached"):
             self.say(f"{report.name}: {report.outcome}{f' in {report.seconds:.1f} s' if report.seconds else ''}")
+
+    def _abandon(self, why: str) -> None:
+        """Say of every stage that is not settled what becomes of it when the run ends now."""
+        for name, report in self.running.items():
+            self.workspace.give_up(name)
+            self._settle(replace(report, detail=why))
+        for name in self.workspace.upstream:
+            if name not in self.settled:
+                self._settle(StageReport(name, "not reached", detail=why))
 
 
 @flow(name="repro", persist_result=False, validate_parameters=False)
@@ -226,21 +300,77 @@ def repro(
     """
     logger = get_run_logger()
     jobs = jobs or len(os.sched_getaffinity(0))
-    with opened(Path(root).resolve(), targets) as workspace:
+    held = _held.get()
+    with contextlib.nullcontext(held.workspace) if held else opened(Path(root).resolve(), targets) as workspace:
+
+        def say(text: str) -> None:
+            logger.info("%s", text)
+
+        workspace.say = say
+        if pull:
+            workspace.fetch_run_cache()
         before = workspace.metrics()
-        run = Run(workspace, parse_devices(devices, jobs), keep_going, pull, lambda text: logger.info("%s", text))
+        run = Run(workspace, parse_devices(devices, jobs), keep_going, pull, say, jobs)
+        if held:
+            held.run = run
         try:
             report = run.go()
         finally:
-            workspace.write_lock()
-            publish(run.report, before, workspace)
+            try:
+                workspace.write_lock()
+            finally:
+                try_publishing(run.report, before, workspace)
     if report.exit_code:
         raise RunFailed(report)
     return report.as_json()
 
 
-def run_flow(jobs: int, **parameters: Any) -> dict[str, Any]:
-    """Run the flow in this process with as many threads as jobs."""
+def try_publishing(report: RunReport, before: Mapping[str, float], workspace: Workspace) -> None:
+    """Publish the artifacts; a server that is gone shall not spoil a run whose results are kept."""
+    try:
+        publish(report, before, workspace)
+    except Exception as error:
+        get_run_logger().warning("the artifacts could not be published: %s", error)
+
+
+@dataclass(eq=False)
+class _Held:
+    """A workspace that is open already, and the run that took place in it."""
+
+    workspace: Workspace
+    run: Run | None = None
+
+
+_held: ContextVar[_Held | None] = ContextVar("held", default=None)
+
+
+def run_flow(jobs: int, workspace: Workspace | None = None, **parameters: Any) -> dict[str, Any]:
+    """Run the flow in this process with as many threads as jobs, in a workspace that is open already where given.
+
+    Raises
+    ------
+    RunFailed
+        Not every stage is done; it carries the report.
+    FlowError
+        Prefect's server cannot be reached before the run begins. One that is lost on the way spoils nothing: the
+        stages finish, their results are kept, and a warning says what the server does not show.
+    """
     runner: TaskRunner[Any] = ThreadPoolTaskRunner(max_workers=jobs)
-    result: dict[str, Any] = repro.with_options(task_runner=runner)(jobs=jobs, **parameters)
-    return result
+    held = _Held(workspace) if workspace else None
+    token = _held.set(held)
+    try:
+        result: dict[str, Any] = repro.with_options(task_runner=runner)(jobs=jobs, **parameters)
+        return result
+    except FlowError:
+        raise
+    except Exception as error:
+        run = held.run if held else None
+        if run is None or not run.complete:
+            where = os.environ.get("PREFECT_API_URL", "this run's own server")
+            raise FlowError(f"Prefect ({where}): {' '.join(str(error).split()) or type(error).__name__}") from error
+        print(f"warning: Prefect's server was lost, its page of this run is not complete: {error}", file=sys.stderr)
+        if run.report.exit_code:
+            raise RunFailed(run.report) from error
+        return run.report.as_json()
+    finally:
+        _held.reset(token)

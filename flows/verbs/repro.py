@@ -9,8 +9,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from flows.plan import plan
+from flows.devices import parse_devices
+from flows.plan import idle_report
 from flows.report import RunReport, text_table
+from flows.workspace import opened
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,22 +28,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the flow; Prefect is started only where there is something to do."""
-    idle = plan(Path.cwd(), options.targets, wait=not options.no_wait)
-    if idle is not None:
-        show(idle.as_json(), as_json=options.json)
-        return 0
-    from flows.repro import RunFailed, run_flow
-
     jobs = options.jobs or len(os.sched_getaffinity(0))
-    try:
-        report = run_flow(
-            jobs, targets=options.targets, devices=options.devices, keep_going=options.keep_going, pull=options.pull
-        )
-    except RunFailed as failed:
-        show(failed.report.as_json(), as_json=options.json)
-        return failed.exit_code
-    show(report, as_json=options.json)
-    return 0
+    parse_devices(options.devices, jobs)
+    with opened(Path.cwd(), options.targets, wait=not options.no_wait) as workspace:
+        idle = idle_report(workspace)
+        if idle is not None:
+            show(idle.as_json(), as_json=options.json)
+            return 0
+        from flows.repro import RunFailed, run_flow
+
+        choice = {"devices": options.devices, "keep_going": options.keep_going, "pull": options.pull}
+        try:
+            report = run_flow(jobs, workspace, targets=options.targets, root=str(workspace.root), **choice)
+        except RunFailed as failed:
+            show(failed.report.as_json(), as_json=options.json)
+            return failed.exit_code
+        show(report, as_json=options.json)
+        return 0
 
 
 def show(report: dict[str, Any], *, as_json: bool) -> None:

@@ -15,6 +15,7 @@ from stages.ingest.land_atmosphere import tables
 from stages.ingest.land_atmosphere.axis import Rows, Step, find_step
 from stages.ingest.land_atmosphere.config import Base, SourceColumn
 from stages.ingest.land_atmosphere.members import Member, members
+from stages.ingest.land_atmosphere.names import FLUXNET, near_misses
 from stages.ingest.land_atmosphere.schema import VARIABLES
 from stages.ingest.land_atmosphere.sources import Loaded, Origin, Rule, Tower, alternatives, load
 from stages.ingest.land_atmosphere.stamps import Minutes, text_of, to_minutes
@@ -66,6 +67,7 @@ def read(path: Path, options: Base) -> Tower:
         others=alternatives(by_rule, loaded.chosen),
         columns=loaded.columns,
         sentinels=options.sentinels,
+        notes=near_misses(names, candidates),
         site=_site(found[0][0]) or None,
         utc_offset=options.utc_offset,
         check_clock=options.clock is None,
@@ -100,7 +102,22 @@ def _select(path: Path, layout: Layout) -> tuple[list[tuple[Member, list[str]]],
             expected=EXPECTED,
             remedy="Correct `path` in params.yaml, or choose the reader `fluxnet` or `table`.",
         )
+    _refuse_fluxnet(path, [member for member, _ in found])
     return found, ignored
+
+
+def _refuse_fluxnet(path: Path, used: Sequence[Member]) -> None:
+    """Refuse files of FLUXNET, whose LE_F_MDS, SWC_F_MDS_1 and the like have no name of this format."""
+    fluxnet = [member.name for member in used if FLUXNET.match(member.base)]
+    if not fluxnet:
+        return
+    alone = len(fluxnet) == len(used)
+    raise DataError(
+        path,
+        found=f"files of FLUXNET2015 or its successors: {shorten(fluxnet, 3)}",
+        expected="AmeriFlux BASE and its relatives; of FLUXNET most variables would be lost",
+        remedy=f"Set `format: fluxnet` in params.yaml{'' if alone else ', or move these files out of the folder'}.",
+    )
 
 
 def _site(member: Member) -> str:

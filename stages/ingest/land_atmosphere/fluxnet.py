@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from stages.errors import DataError
-from stages.ingest.land_atmosphere import tables
+from stages.ingest.land_atmosphere import names, tables
 from stages.ingest.land_atmosphere.axis import Step, find_step
 from stages.ingest.land_atmosphere.base import join_stamps, overridden, refuse_mixed_sites
 from stages.ingest.land_atmosphere.config import Fluxnet
@@ -19,10 +19,6 @@ from stages.ingest.land_atmosphere.sources import Loaded, Origin, Rule, Tower, a
 from stages.ingest.land_atmosphere.stamps import Minutes
 from stages.ingest.land_atmosphere.tables import Layout, shorten
 
-PATTERN = re.compile(
-    r"^(?P<network>[A-Za-z]+)_(?P<site>[A-Z]{2}-[A-Za-z0-9]{3})_FLUXNET(2015)?_"
-    r"((?P<product>FULLSET|SUBSET|FLUXMET)_)?(?P<resolution>HH|HR|DD|WW|MM|YY)(_.*)?\.(csv|txt|xlsx)$"
-)
 EXPECTED = (
     "FLX_<site>_FLUXNET2015_<FULLSET|SUBSET>_<HH|HR|DD|WW|MM|YY>_<years>_<version>.csv, or a .zip with such files"
 )
@@ -54,16 +50,17 @@ def read(path: Path, options: Fluxnet) -> Tower:
     layout = Layout(options.delimiter, "#", null_tokens=options.null_tokens, sentinels=options.sentinels)
     found = [(file.member, tables.column_names(file.member, layout)) for file in used]
     stamps = _stamp_columns(found, resolution)
-    names = list(dict.fromkeys(name for _, columns in found for name in columns))
-    by_rule = _candidates(names, resolution, notes)
+    columns = list(dict.fromkeys(name for _, there in found for name in there))
+    by_rule = _candidates(columns, resolution, notes)
     candidates = overridden(by_rule, options.columns, found, lambda variable: _unit(variable, resolution))
     if not candidates:
         raise DataError(
             used[0].member.label,
-            found=f"none of the variables {', '.join(VARIABLES)} among {shorten(names)}",
+            found=f"none of the variables {', '.join(VARIABLES)} among {shorten(columns)}",
             expected="columns such as TA_F, SW_IN_F, VPD_F, P_F, LE_F_MDS, SWC_F_MDS_1",
             remedy="Name the columns under `format: {reader: fluxnet, columns: {...}}`.",
         )
+    notes.extend(names.near_misses(columns, candidates))
     loaded = load(found, layout, stamps, candidates, options.min_good_share)
     step, minutes = _time(loaded, stamps, resolution, options)
     return Tower(
@@ -92,7 +89,7 @@ def _select(
     ignored: dict[str, str] = {}
     files: list[_File] = []
     for member in everything:
-        match = PATTERN.match(member.base)
+        match = names.FLUXNET.match(member.base)
         if match:
             files.append(_File(member, match["site"], match["product"] or "", match["resolution"]))
         elif path.is_file() and len(everything) == 1:
@@ -152,8 +149,8 @@ def _refuse_resolution(path: Path, wanted: str, there: Sequence[str]) -> NoRetur
 
 def _stamp_columns(found: Sequence[tuple[Member, Sequence[str]]], resolution: str) -> list[str]:
     wanted = ["TIMESTAMP_START", "TIMESTAMP_END"] if resolution in ("HH", "HR", "WW") else ["TIMESTAMP"]
-    for member, names in found:
-        tables.require_once(member, names, wanted, tables.OTHER_READER)
+    for member, there in found:
+        tables.require_once(member, there, wanted, tables.OTHER_READER)
     return wanted
 
 
@@ -166,12 +163,12 @@ def _unit(variable: str, resolution: str) -> str:
     return "hPa" if variable == "VPD" else "degC" if variable == "TA" else "W m-2"
 
 
-def _candidates(names: Sequence[str], resolution: str, notes: list[str]) -> dict[str, list[Origin]]:
-    there = set(names)
+def _candidates(columns: Sequence[str], resolution: str, notes: list[str]) -> dict[str, list[Origin]]:
+    there = set(columns)
     candidates: dict[str, list[Origin]] = {}
     for variable in VARIABLES:
         pattern = re.compile(rf"^{variable}(?P<series>_F_MDS|_F)?(_(?P<layer>\d+))?$")
-        for name in names:
+        for name in columns:
             match = pattern.match(name)
             if match is None:
                 continue

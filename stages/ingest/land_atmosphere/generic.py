@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from stages.errors import DataError
-from stages.ingest.land_atmosphere import tables
+from stages.ingest.land_atmosphere import names, tables
 from stages.ingest.land_atmosphere.axis import Step, find_step
 from stages.ingest.land_atmosphere.base import named, refuse_mixed_sites, shift
 from stages.ingest.land_atmosphere.config import TableColumn, TableFile
-from stages.ingest.land_atmosphere.fluxnet import PATTERN
 from stages.ingest.land_atmosphere.members import Member, members
 from stages.ingest.land_atmosphere.schema import VARIABLES
 from stages.ingest.land_atmosphere.sources import Loaded, Tower, load
@@ -66,7 +65,7 @@ def _select(
     path: Path, layout: Layout, stamps: Sequence[str], wanted: Sequence[str]
 ) -> tuple[list[tuple[Member, list[str]]], dict[str, str]]:
     everything = members(path)
-    refuse_mixed_sites(path, {m.name: match["site"] for m in everything if (match := PATTERN.match(m.base))})
+    refuse_mixed_sites(path, {m.name: match["site"] for m in everything if (match := names.FLUXNET.match(m.base))})
     found, ignored = tables.with_columns(everything, layout, stamps, every=True)
     if not found:
         raise DataError(
@@ -75,8 +74,8 @@ def _select(
             expected=f"a table with the column {stamps[0]!r}",
             remedy="Correct `path` or `time.column` in params.yaml.",
         )
-    for member, names in found:
-        require_once(member, names, wanted)
+    for member, there in found:
+        require_once(member, there, wanted)
     return found, ignored
 
 

@@ -139,7 +139,7 @@ def _zipped(file: Path, name: str) -> Iterator[Member]:
             inner_names = sorted(info.filename for info in archive.infolist() if not info.is_dir())
     except zipfile.BadZipFile as error:
         raise DataError(
-            name, found=f"a damaged or incomplete zip archive ({error})", expected="a complete one", remedy=AGAIN
+            file, found=f"a damaged or incomplete zip archive ({error})", expected="a complete one", remedy=AGAIN
         ) from None
     for inner in inner_names:
         hidden = any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(inner).parts)

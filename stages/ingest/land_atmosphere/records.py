@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from stages import artifacts
 from stages.ingest.land_atmosphere import axis as axes
 from stages.ingest.land_atmosphere.native import Native
-from stages.ingest.land_atmosphere.schema import RECORD_COLUMNS, VARIABLES
+from stages.ingest.land_atmosphere.schema import DIGEST, MIN_DISTINCT, RECORD_COLUMNS, VARIABLES
 
 DAY = 1440
 MIN_PEAK = 20.0  # W m-2: below this there is no day to speak of (polar night)
@@ -91,7 +91,7 @@ def _source_file(native: Native, month: slice) -> str:
 
 def _statistics(
     native: Native, arrays: dict[str, NDArray[Any]], variable: str, month: slice, expected: int
-) -> dict[str, float | None]:
+) -> dict[str, float | str | None]:
     values = arrays[variable][month]
     finite = values[np.isfinite(values)]
     filled = arrays.get(f"{variable}_FILLED")
@@ -106,7 +106,15 @@ def _statistics(
         f"mean_{variable}": float(finite.mean()) if there else None,
         f"sentinel_{variable}": int(inside) / expected,
         f"constant_hours_{variable}": _constant_hours(values, native.axis.step.minutes) if there else None,
+        f"{DIGEST}_{variable}": _digest(values, finite),
     }
+
+
+def _digest(values: NDArray[np.float64], finite: NDArray[np.float64]) -> str | None:
+    """Digest of the values of a month, whatever the bits of a missing value or of a zero with a sign."""
+    if finite.size < MIN_DISTINCT or np.unique(finite).size < MIN_DISTINCT:
+        return None
+    return artifacts.sha256_arrays({"": np.where(np.isfinite(values), values + 0.0, np.nan)})
 
 
 def _constant_hours(values: NDArray[np.float64], step: int | None) -> float | None:

@@ -56,6 +56,11 @@ STATISTICS = {
     "constant_hours": "longest run of one identical non-zero measured value, in hours",
 }
 
+#: Digest of the measured values of one variable in one site-month, by which the gate finds one tower under two names;
+#: null where fewer than :data:`MIN_DISTINCT` values differ, for these two towers may share by chance (a month without rain).
+DIGEST = "sha256"
+MIN_DISTINCT = 20
+
 #: Columns of records.parquet and their polars types; the same for every site, null where a variable is absent.
 RECORD_COLUMNS: dict[str, str] = {
     "record_id": "String",
@@ -71,6 +76,7 @@ RECORD_COLUMNS: dict[str, str] = {
     "conflicting_stamps": "Int64",
     "unsorted_stamps": "Int64",
     **{f"{statistic}_{variable}": "Float64" for variable in VARIABLES for statistic in STATISTICS},
+    **{f"{DIGEST}_{variable}": "String" for variable in VARIABLES},
     "sw_in_peak_hour": "Float64",
     "energy_balance_steps": "Int64",
     "energy_balance_ratio": "Float64",
