@@ -35,7 +35,7 @@ def split_name(verb: str, name: str) -> tuple[str, str]:
     head, _, key = name.partition("@")
     form = {"ingest": "DOMAIN@SITE", "train": "SYSTEM@SEED"}.get(verb)
     seed = verb == "train" and not (key.isdigit() or key.startswith("${"))
-    if form is None and key or form is not None and not key or seed:
+    if (form is None and key) or (form is not None and not key) or seed:
         raise UsageError(
             f"`{verb} {name}`: expected `{verb} {form or 'NAME'}`{', SEED a whole number' if seed else ''}."
         )

@@ -58,7 +58,7 @@ def write(folder: Path, manifest: Manifest) -> None:
     artifacts.write_json(folder / NAME, ordered.model_dump(mode="json", exclude_none=True))
 
 
-def read(folder: Path) -> Manifest | None:
+def read(folder: Path, *, remedy: str = AGAIN) -> Manifest | None:
     """The manifest of a folder, or None where there is none.
 
     Raises
@@ -72,18 +72,18 @@ def read(folder: Path) -> Manifest | None:
     except FileNotFoundError:
         return None
     except ValueError as error:
-        raise DataError(file, found=f"text that is not JSON ({error})", expected="a manifest", remedy=AGAIN) from None
+        raise DataError(file, found=f"text that is not JSON ({error})", expected="a manifest", remedy=remedy) from None
     try:
         return Manifest.model_validate(tree)
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in fault["loc"]) or "the top level"
         raise DataError(
-            file, record=place, found=f"{fault['input']!r}", expected=f"a manifest ({fault['msg']})", remedy=AGAIN
+            file, record=place, found=f"{fault['input']!r}", expected=f"a manifest ({fault['msg']})", remedy=remedy
         ) from None
 
 
-def verify(folder: Path, expected: Manifest | None = None) -> Manifest:
+def verify(folder: Path, expected: Manifest | None = None, *, remedy: str = AGAIN) -> Manifest:
     """Check that a folder holds exactly the files of its manifest, each with its digest.
 
     Parameters
@@ -92,15 +92,17 @@ def verify(folder: Path, expected: Manifest | None = None) -> Manifest:
         A folder, or the single file that a manifest of kind ``path`` describes.
     expected
         The manifest to check against; by default the one in the folder.
+    remedy
+        What the user can do about a fault.
 
     Raises
     ------
     DataError
         All missing, changed and unlisted files are named at once.
     """
-    manifest = expected or read(folder)
+    manifest = expected or read(folder, remedy=remedy)
     if manifest is None:
-        raise DataError(folder, found=f"no {NAME}", expected="a folder that fetch or ingest wrote", remedy=AGAIN)
+        raise DataError(folder, found=f"no {NAME}", expected="a folder that fetch or ingest wrote", remedy=remedy)
     base = folder.parent if folder.is_file() else folder
     present = {folder.name} if folder.is_file() else {name for name, _ in _walk(folder)}
     faults = []
@@ -113,7 +115,7 @@ def verify(folder: Path, expected: Manifest | None = None) -> Manifest:
     if unlisted:
         faults.append(f"{', '.join(unlisted)} not listed in the manifest")
     if faults:
-        raise DataError(folder, found="; ".join(faults), expected="the files of its manifest, unchanged", remedy=AGAIN)
+        raise DataError(folder, found="; ".join(faults), expected="the files of its manifest, unchanged", remedy=remedy)
     return manifest
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Severity = Literal["quarantine", "warning"]
 
 SEVERITY_IN_GX: dict[Severity, str] = {"quarantine": "critical", "warning": "warning"}
+ABOUT_NULL = ("expect_column_values_to_not_be_null", "expect_column_values_to_be_null")  # a null is judged, too
 ROW = "row"  # position in the frame: a key where record ids are not unique
 RECORD = "record_id"
 
@@ -306,7 +307,7 @@ def _result(rule: Rule, outcome: Mapping[str, Any], frame: pl.DataFrame) -> Resu
             table_reason=None if outcome["success"] else rule.reason.format_map(shown),
             table_observed=rule.observed.format_map(shown),
         )
-    missing = int(details["missing_count"]) if rule.expectation != "expect_column_values_to_not_be_null" else 0
+    missing = 0 if rule.expectation in ABOUT_NULL else int(details["missing_count"])
     rows = sorted({int(index[ROW]) for index in details["unexpected_index_list"] or []})
     failures = tuple(_failure(rule, row, frame) for row in rows)
     return Result(rule, not failures, frame.height - missing, missing, failures)

@@ -6,7 +6,7 @@ accepted records count in the shares; quarantined ones get the part of their gro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -18,6 +18,7 @@ from stages.runtime import random_numbers
 
 Part = Literal["train", "validation", "test"]
 PARTS: tuple[Part, ...] = ("train", "validation", "test")
+FAR = 0.1  # a share further from the one asked for is noted
 
 
 class Shares(Config):
@@ -86,6 +87,8 @@ def by_group(group: pl.Series, accepted: pl.Series, shares: Shares, *, seed: int
     silent = sorted(set(sizes) - set(usable), key=str)
     if silent:
         notes.append(f"without accepted records, counted nowhere: {', '.join(map(str, silent))}")
+    if len(usable) > 1:
+        notes += _far_from_asked(parts, {name: sizes[name] for name in usable}, shares, noun)
     return Assignment(pl.Series([parts[name] for name in group.to_list()], dtype=pl.String), tuple(notes))
 
 
@@ -102,6 +105,16 @@ def _greedy(order: Sequence[str], sizes: Mapping[str, int], shares: Shares, want
         if part in empty:
             empty.remove(part)
     return parts
+
+
+def _far_from_asked(parts: Mapping[str, Part], sizes: Mapping[str, int], shares: Shares, noun: str) -> list[str]:
+    """A note where whole groups could not be put together to the shares that were asked for."""
+    total = sum(sizes.values())
+    got = {part: sum(size for name, size in sizes.items() if parts[name] == part) / total for part in PARTS}
+    if max(abs(got[part] - shares.of(part)) for part in PARTS) <= FAR:
+        return []
+    told, asked = ("/".join(f"{100 * share:.0f}" for share in found) for found in (got.values(), map(shares.of, PARTS)))
+    return [f"{'/'.join(PARTS)} are {told} % of the accepted records, not {asked}: no {noun} is divided"]
 
 
 def by_order(group: pl.Series, step: pl.Series, accepted: pl.Series, shares: Shares, *, noun: str) -> Assignment:
@@ -154,17 +167,61 @@ def sizes(part: pl.Series, group: pl.Series, accepted: pl.Series) -> dict[str, A
     return found
 
 
-def repeated(names: Sequence[str], tables: Sequence[pl.DataFrame]) -> list[str]:
-    """Pairs of tables that hold the same record_id: the same data under two names."""
-    owner: dict[str, str] = {}
-    found: dict[tuple[str, str], str] = {}
-    for name, table in zip(names, tables, strict=True):
-        if "record_id" not in table.columns:
-            continue
-        for record in table["record_id"].drop_nulls().unique().sort().to_list():
-            if owner.setdefault(record, name) != name:
-                found.setdefault((owner[record], name), record)
-    return [f"{first} and {second} both hold {record}" for (first, second), record in found.items()]
+@dataclass(frozen=True)
+class Shared:
+    """Records of two groups with the same content, whole or in some pieces (variables, channels)."""
+
+    first: str
+    second: str
+    records: int
+    example: tuple[str, str]
+    pieces: tuple[str, ...]
+    copy: bool
+
+
+def shared_between(
+    group: pl.Series, record: pl.Series, accepted: pl.Series, whole: pl.Series, pieces: Mapping[str, pl.Series]
+) -> list[Shared]:
+    """Pairs of groups with equal content in accepted records, whatever part and whatever time the records lie in.
+
+    Parameters
+    ----------
+    group, record, accepted
+        Group and name of each record, and whether it is accepted.
+    whole
+        Digest of the content of each record.
+    pieces
+        Digests of its pieces, null where a piece may be equal by chance. Two records are a copy if they are equal as a
+        whole or in more than half of the pieces both have: another choice of one column hides no copy, and one shared
+        instrument makes none.
+
+    Returns
+    -------
+    list of Shared
+        Copies first, then the pairs that share some pieces, each in the order of the names.
+    """
+    frame = pl.DataFrame({"group": group, "record": record, "": whole, **pieces}).filter(accepted)
+    long = frame.unpivot(index=["group", "record"], variable_name="piece", value_name="digest").drop_nulls()
+    had = {
+        (name, identity): set(there) - {""}
+        for name, identity, there in long.group_by("group", "record").agg("piece").iter_rows()
+    }
+    equal = long.join(long, on=["piece", "digest"], suffix="_2").filter(pl.col("group") < pl.col("group_2"))
+    keys = ["group", "group_2", "record", "record_2"]
+    found: dict[tuple[bool, str, str], list[tuple[str, str, set[str]]]] = {}
+    for first, second, one, two, there in equal.group_by(keys).agg("piece").sort(keys).iter_rows():
+        same = set(there) - {""}
+        copy = "" in there or 2 * len(same) > len(had[first, one] & had[second, two])
+        found.setdefault((not copy, first, second), []).append((one, two, same))
+    return [
+        Shared(first, second, len(pairs), pairs[0][:2], _in_order(pieces, [same for *_, same in pairs]), not partly)
+        for (partly, first, second), pairs in sorted(found.items())
+    ]
+
+
+def _in_order(pieces: Iterable[str], sets: Iterable[set[str]]) -> tuple[str, ...]:
+    there = set().union(*sets)
+    return tuple(piece for piece in pieces if piece in there)
 
 
 def straddling(part: pl.Series, key: pl.Series, accepted: pl.Series, *, noun: str) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stages.errors import DataError
-from tests.ingest.towers import half_hours, ingest, table, values, write
+from tests.ingest.towers import fluxnet_name, half_hours, ingest, table, values, write
 
 AMERIFLUX = "# Site: US-Tw3\n# Version: 5-5\n\n"
 NAME = "AMF_US-Tw3_BASE_HH_5-5.csv"
@@ -147,3 +147,26 @@ def test_other_files_of_a_folder_are_listed_with_the_reason(tmp_path: Path) -> N
     write(tmp_path / "AMF_US-Tw3_BIF.csv", "SITE_ID,GROUP_ID\nUS-Tw3,1\n")
     native = ingest(tmp_path, "base")
     assert native.tower.ignored == {"AMF_US-Tw3_BIF.csv": "no column TIMESTAMP_START or TIMESTAMP_END"}
+
+
+@pytest.mark.parametrize("beside", [{}, {NAME: {"H": [1, 2]}}], ids=["alone", "beside BASE"])
+def test_files_of_fluxnet_are_refused_for_most_of_their_variables_would_be_lost(
+    tmp_path: Path, beside: dict[str, dict[str, list[float]]]
+) -> None:
+    fluxnet = fluxnet_name("HH", site="US-Tw3")
+    for name, columns in {fluxnet: {"TA_F": [1.0, 2.0], "SW_IN": [1, 2]}, **beside}.items():
+        write(tmp_path / name, table(half_hours("2013-01-01T00:00", columns)))
+    with pytest.raises(DataError) as caught:
+        ingest(tmp_path, "base")
+    assert fluxnet in str(caught.value)
+    assert "Set `format: fluxnet` in params.yaml" in str(caught.value)
+    assert ("move these files out of the folder" in str(caught.value)) == bool(beside)
+
+
+def test_columns_of_nearly_a_known_name_are_noted(tmp_path: Path) -> None:
+    columns = {"TA": [1, 2], "LE_F_MDS": [1, 2], "LE_CORR": [1, 2], "LE_SSITC_TEST": [0, 0], "H_1_1_1_SD": [1, 2]}
+    write(tmp_path / NAME, table(half_hours("2013-01-01T00:00", columns)))
+    assert ingest(tmp_path, "base").notes == [
+        "LE: not read, for no column has a name the format knows; there are LE_F_MDS, LE_CORR. "
+        "If one is right, name it: `columns: {LE: LE_F_MDS}`."
+    ]

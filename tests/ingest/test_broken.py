@@ -13,7 +13,7 @@ import pytest
 import xarray as xr
 
 from stages.errors import DataError
-from tests.ingest.towers import fluxnet_name, half_hours, ingest, stamps, table, write
+from tests.ingest.towers import fluxnet_name, half_hours, ingest, stamps, table, write, write_zip
 
 GOOD = table(half_hours("2015-01-01T00:00", {"TA": [1.5, 2.5, 3.5, 4.5], "H": [10, 20, 30, 40]}))
 LINES = GOOD.splitlines(keepends=True)
@@ -212,3 +212,11 @@ def test_any_order_of_columns_and_any_others_beside_them(tmp_path: Path) -> None
     native = ingest(tmp_path, "base")
     assert native.dataset["TA"].values.tolist() == [1.5, 2.5, 3.5, 4.5]
     assert native.dataset["H"].values.tolist() == [10, 20, 30, 40]
+
+
+def test_an_archive_that_is_cut_is_named_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    whole = write_zip(write(tmp_path / "own" / "cut.zip", ""), {"tower.csv": GOOD}).read_bytes()
+    Path("own/cut.zip").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match=r"^own/cut\.zip: found a damaged or incomplete zip archive"):
+        ingest(Path("own"), "base")

@@ -160,3 +160,16 @@ def test_unsorted_rows_belong_to_the_month_of_their_stamp(tmp_path: Path) -> Non
 def test_every_variable_has_every_statistic() -> None:
     assert all(f"coverage_{variable}" in RECORD_COLUMNS for variable in VARIABLES)
     assert len(RECORD_COLUMNS) == len(set(RECORD_COLUMNS))
+
+
+def test_the_digest_of_a_variable_depends_on_its_values_alone(tmp_path: Path) -> None:
+    month = days(30)
+    rest = {"LE": month["LE"], "NETRAD": month["NETRAD"], "P": month["P"]}
+    one = monthly(tower(tmp_path / "a", rest | {"SWC": month["LE"]}), "a").row(0, named=True)
+    other = monthly(tower(tmp_path / "b", rest | {"SWC": month["H"]}, "2017-06-01"), "b").row(0, named=True)
+    assert one["sha256"] != other["sha256"]
+    assert one["sha256_SWC"] != other["sha256_SWC"]
+    assert one["sha256_LE"] == other["sha256_LE"] is not None
+    assert one["sha256_NETRAD"] == other["sha256_NETRAD"] is not None
+    assert one["sha256_P"] is None, "rain that takes two values may be the same at two towers"
+    assert one["sha256_TA"] is None

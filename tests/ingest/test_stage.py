@@ -14,7 +14,7 @@ import pytest
 import xarray as xr
 
 from stages import artifacts, manifest
-from stages.errors import UsageError
+from stages.errors import DataError, UsageError
 from stages.ingest.land_atmosphere import schema
 from stages.ingest.land_atmosphere.stage import Params, run
 from tests.ingest.towers import days, fluxnet_name, half_hours, table, write
@@ -93,12 +93,79 @@ def test_equal_input_gives_equal_bytes(project: Path) -> None:
     assert len(digests) == 1
 
 
-def test_the_manifest_of_a_fetched_folder_is_kept(project: Path) -> None:
-    fetched = manifest.of_path(project / "raw", "de-tha", licence="CC-BY-4.0", citation="Someone 2015")
-    manifest.write(project / "raw", fetched)
+@pytest.fixture
+def fetched(project: Path) -> Path:
+    """The raw folder of de-tha where fetch writes it, with its manifest."""
+    folder = project / "data" / "raw" / "tharandt"
+    folder.parent.mkdir(parents=True)
+    (project / "raw").rename(folder)
+    text = (project / "params.yaml").read_text().replace("path: raw", "path: data/raw/tharandt")
+    (project / "params.yaml").write_text(text)
+    origin = manifest.of_path(folder, "tharandt", licence="CC-BY-4.0", citation="Someone 2015")
+    manifest.write(folder, origin.model_copy(update={"kind": "registry", "origin": {"package": "towers"}}))
+    return folder
+
+
+def ingest_tharandt() -> manifest.Manifest | None:
     run(Params.read(name="land_atmosphere", key="de-tha"), name="land_atmosphere", key="de-tha")
-    kept = manifest.read(project / "data/ingested/land_atmosphere/de-tha")
-    assert kept == fetched
+    return manifest.read(artifacts.ingested("land_atmosphere", "de-tha"))
+
+
+@pytest.mark.parametrize("inside", ["", fluxnet_name("HH")])
+def test_the_manifest_of_a_fetched_folder_is_kept(project: Path, fetched: Path, inside: str) -> None:
+    text = (project / "params.yaml").read_text().replace("data/raw/tharandt", f"data/raw/tharandt/{inside}")
+    (project / "params.yaml").write_text(text)
+    kept = ingest_tharandt()
+    assert kept == manifest.read(fetched)
+    assert kept is not None
+    assert kept.origin == {"package": "towers"}
+
+
+def test_fetched_bytes_that_were_changed_are_refused(fetched: Path) -> None:
+    file = fetched / fluxnet_name("HH")
+    file.write_text(file.read_text().replace("15", "16", 1))
+    with pytest.raises(DataError) as caught:
+        ingest_tharandt()
+    assert f"data/raw/tharandt: found {file.name} with sha256" in str(caught.value)
+    assert "`dvc checkout data/raw/tharandt` or `dvc repro -f fetch@tharandt`" in str(caught.value)
+    assert not artifacts.ingested("land_atmosphere", "de-tha").exists()
+
+
+@pytest.mark.parametrize("text", ["true", '{"name": "an npm package"}', "{"])
+def test_a_manifest_of_the_users_own_is_no_evidence(project: Path, text: str) -> None:
+    (project / "raw" / "manifest.json").write_text(text)
+    kept = ingest_tharandt()
+    assert kept is not None
+    assert (kept.kind, kept.origin) == ("path", {"path": "raw"})
+    assert [file.name for file in kept.files] == [fluxnet_name("HH")]
+
+
+def test_a_forged_manifest_outside_of_data_raw_gives_no_licence(project: Path) -> None:
+    manifest.write(project / "raw", manifest.of_path(project / "raw", "de-tha", licence="CC0", citation="Nobody"))
+    kept = ingest_tharandt()
+    assert kept is not None
+    assert (kept.source, kept.licence, kept.citation) == ("land_atmosphere@de-tha", None, None)
+
+
+def test_a_unit_in_doubt_stands_in_site_json_and_on_stderr(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    columns = {"VPD_F": (np.array(days(40)["VPD"]) / 10).tolist(), "VPD_F_QC": [0] * 40 * 48}
+    write(project / "raw" / fluxnet_name("HH"), table(half_hours("2014-01-01T00:00", columns)))
+    ingest_tharandt()
+    site = artifacts.read_json(artifacts.ingested("land_atmosphere", "de-tha") / "site.json")
+    assert list(site["contradictions"]) == ["VPD"]
+    told = capsys.readouterr().err
+    assert told.startswith(f"warning: de-tha: {site['contradictions']['VPD']}. The gate refuses the site unless")
+    assert "unit: kPa" in told
+
+
+def test_notes_are_told_on_stderr(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    columns = {"TA_F": [1.0, 2.0], "TA_F_QC": [0, 0], "SWC_ROOT": [1, 2]}
+    write(project / "raw" / fluxnet_name("HH"), table(half_hours("2014-01-01T00:00", columns)))
+    ingest_tharandt()
+    assert capsys.readouterr().err == (
+        "note: de-tha: SWC: not read, for no column has a name the format knows; there are SWC_ROOT. "
+        "If one is right, name it: `columns: {SWC: SWC_ROOT}`.\n"
+    )
 
 
 def test_a_failure_leaves_the_old_output(
@@ -132,7 +199,16 @@ def test_coarse_data_has_no_daily_group_and_says_so(project: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("format: fluxnet", "format: fluxnett", "sites.de-tha.format"),
+        (
+            "format: fluxnet",
+            "format: fluxnett",
+            "sites.de-tha.format.reader: found 'fluxnett'; no reader has this name; did",
+        ),
+        (
+            "format: fluxnet",
+            "format: {reader: base, columns: {VPD: {column: VPD_F, unit: bar}}}",
+            "sites.de-tha.format.columns.VPD.unit: found 'bar'; unit 'bar' is not known for VPD; known are: hPa, mbar",
+        ),
         ("format: fluxnet", "format: {reader: fluxnet, resolutoin: DD}", "did you mean 'resolution'?"),
         ("format: fluxnet", "format: {reader: table}", "time is missing"),
         ("min_coverage: 0.75", "min_coverage: 75", "aggregation.min_coverage"),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from stages.ingest.land_atmosphere.config import Format
 from stages.ingest.land_atmosphere.schema import UNITS, VARIABLES
-from stages.ingest.land_atmosphere.units import canonical, contradiction, convert, known_units
+from stages.ingest.land_atmosphere.units import canonical, contradiction, convert, known_units, saturation_pressure
 
 
 @pytest.mark.parametrize(
@@ -61,6 +63,63 @@ def test_an_unknown_unit_is_named_with_the_known_ones() -> None:
         canonical("VPD", "furlong")
 
 
+def test_a_doubt_says_what_to_write() -> None:
+    doubt = contradiction("VPD", "hPa", np.linspace(0, 3, 1000), 30)
+    assert doubt is not None
+    assert doubt.told("VPD", "VPD_PI_1_1_1") == (
+        "VPD is declared in hPa, but 99.5 % of the values are below 2.98 hPa: they look like kPa; nothing was changed. "
+        "Correct the unit in the site's `format`: `columns: {VPD: {column: VPD_PI_1_1_1, unit: kPa}}`"
+    )
+
+
+def test_saturation_pressure_at_the_triple_point_and_at_room_temperature() -> None:
+    found = saturation_pressure(np.array([0.01, 20.0, 30.0]))
+    assert found.tolist() == pytest.approx([6.117, 23.39, 42.47], rel=4e-3)  # hPa, steam tables
+
+
+@pytest.mark.parametrize(
+    ("unit", "factor", "likely"),
+    [
+        ("hPa", 1, None),
+        ("kPa", 0.1, None),
+        ("hPa", 0.1, "kPa"),
+        ("Pa", 1, "hPa"),
+        ("kPa", 1, "hPa"),
+        ("hPa", 100, "Pa"),
+    ],
+)
+@pytest.mark.parametrize("climate", [-25.0, 0.0, 25.0])
+def test_vpd_is_held_against_the_air_it_was_measured_in(
+    unit: str, factor: float, likely: str | None, climate: float
+) -> None:
+    """Relative humidity from 40 to 100 %: an arctic winter, whose VPD never reaches 1 hPa, is not taken for kPa."""
+    temperature = climate + np.linspace(-5, 5, 1000)
+    vpd = saturation_pressure(temperature) * np.linspace(0.6, 0, 1000)[np.argsort(np.arange(1000) * 7919 % 1000)]
+    doubt = contradiction("VPD", unit, convert("VPD", vpd * factor, unit, 30), 30, temperature)
+    assert (None if doubt is None else doubt.likely) == likely
+    assert (doubt is None) == (likely is None)
+
+
+@pytest.mark.parametrize("reader", ["base", "fluxnet"])
+def test_params_refuse_an_unknown_unit_at_its_own_place(reader: str) -> None:
+    block = {"reader": reader, "columns": {"TA": "TA_2", "VPD": {"column": "VPD_F", "unit": "bar{s}"}}}
+    with pytest.raises(ValidationError) as caught:
+        TypeAdapter(Format).validate_python(block)
+    (fault,) = caught.value.errors()
+    assert fault["loc"] == (reader, "columns", "VPD", "unit")
+    assert fault["input"] == "bar{s}"
+    assert fault["msg"] == "unit 'bar{s}' is not known for VPD; known are: hPa, mbar, kPa, Pa, mmHg"
+
+
+@pytest.mark.parametrize("block", ["basis", {"reader": "basis", "utc_offset": 1}])
+def test_params_refuse_an_unknown_reader_with_the_known_ones(block: Any) -> None:
+    with pytest.raises(ValidationError) as caught:
+        TypeAdapter(Format).validate_python(block)
+    (fault,) = caught.value.errors()
+    assert (fault["loc"], fault["input"]) == (("reader",), "basis")
+    assert fault["msg"] == "no reader has this name; did you mean 'base'? the readers are fluxnet, base, table"
+
+
 def test_params_refuse_an_unknown_unit_before_anything_is_read() -> None:
     block = {
         "reader": "table",
@@ -87,9 +146,10 @@ def test_values_that_contradict_their_unit_are_named(
 ) -> None:
     declared = np.linspace(low, high, 1000)
     harmonised = convert(variable, declared, unit, 30)
-    note = contradiction(variable, unit, harmonised, 30)
-    assert note is not None
-    assert words in note
+    doubt = contradiction(variable, unit, harmonised, 30)
+    assert doubt is not None
+    assert words in doubt.looks
+    assert doubt.declared == unit
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,18 @@ def test_shares_count_accepted_records() -> None:
 
 def test_few_groups_are_noted() -> None:
     assert split([("a", True)]).notes == ("1 site with accepted records: all train, no site is left to test on",)
-    assert split([("a", True), ("b", True)]).notes == ("2 sites with accepted records: none for validation",)
+    assert split([("a", True), ("b", True)]).notes[0] == "2 sites with accepted records: none for validation"
     lone = split([("a", True), ("b", True), ("c", True), ("d", False)])
-    assert lone.notes == ("without accepted records, counted nowhere: d",)
+    assert lone.notes[0] == "without accepted records, counted nowhere: d"
+
+
+def test_shares_far_from_those_asked_are_noted() -> None:
+    rows = [("a", True)] * 11 + [("b", True)] + [("c", True)] * 8 + [("d", False)] * 30
+    assert split(rows).notes[1:] == (
+        "train/validation/test are 40/55/5 % of the accepted records, not 60/20/20: no site is divided",
+    )
+    even = [(f"g{i}", True) for i in range(10)]
+    assert split(even).notes == ()
 
 
 def test_a_part_without_a_share_stays_empty() -> None:
@@ -109,6 +118,33 @@ def test_planted_leaks_are_named() -> None:
     refused = pl.Series([True, False, True, True])
     assert splits.straddling(part, group, refused, noun="site") == []
     assert splits.shared_content(part, digest, record, refused) == []
+
+
+def shared(*rows: tuple[str, str, str, str, str], refused: str = "") -> list[splits.Shared]:
+    """Rows of group, record, and digests of the whole, of LE and of TA; ``-`` for null."""
+    group, record, whole, *pieces = (
+        pl.Series([None if value == "-" else value for value in column], dtype=pl.String)
+        for column in zip(*rows, strict=True)
+    )
+    return splits.shared_between(group, record, record != refused, whole, dict(zip(("LE", "TA"), pieces, strict=True)))
+
+
+def test_equal_content_in_two_groups_is_a_copy_in_whatever_part() -> None:
+    rows = [("a", "a/1", "w1", "-", "-"), ("a", "a/2", "w2", "-", "-"), ("b", "b/7", "w1", "-", "-")]
+    assert shared(*rows) == [splits.Shared("a", "b", 1, ("a/1", "b/7"), (), copy=True)]
+    assert shared(*rows, refused="b/7") == []
+    assert shared(("a", "a/1", "w1", "x", "y"), ("a", "a/2", "w1", "x", "y")) == [], "one group may repeat itself"
+
+
+def test_another_choice_of_one_column_hides_no_copy_and_one_shared_instrument_makes_none() -> None:
+    one = ("a", "a/1", "w1", "le", "ta")
+    assert shared(one, ("b", "b/1", "w2", "other", "ta")) == [
+        splits.Shared("a", "b", 1, ("a/1", "b/1"), ("TA",), copy=False)
+    ]
+    assert shared(one, ("b", "b/1", "w2", "-", "ta")) == [
+        splits.Shared("a", "b", 1, ("a/1", "b/1"), ("TA",), copy=True)
+    ]
+    assert shared(one, ("b", "b/1", "w2", "ta", "le")) == [], "LE of one is not TA of the other"
 
 
 def test_windows_of_one_second_with_half_a_second_step_share_samples_when_split_at_random() -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from stages.ingest.land_atmosphere.schema import UNITS, Variable
 from stages.ingest.land_atmosphere.units import canonical
 from stages.params import Config
 
-Variable = Literal["SWC", "P", "LE", "H", "G", "NETRAD", "SW_IN", "VPD", "TA"]
 Resolution = Literal["HH", "HR", "DD", "WW", "MM", "YY"]
 
 NULL_TOKENS = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NAN", "NULL", "null", "None", "-", "--", ".")
@@ -60,13 +62,20 @@ class _Delimited(Config):
     null_tokens: tuple[str, ...] = Field(NULL_TOKENS, description="texts that mean missing")
     delimiter: str = Field(",", min_length=1, max_length=1, description="separator of the columns")
 
-    @model_validator(mode="after")
-    def _units_are_known(self) -> Self:
-        columns: Mapping[str, SourceColumn] = getattr(self, "columns", {})
-        for variable, column in columns.items():
-            if column.unit is not None:
-                canonical(variable, column.unit)
-        return self
+
+def _units_are_known(columns: Mapping[str, SourceColumn]) -> Mapping[str, SourceColumn]:
+    """Refuse an unknown unit at its own place: ``columns.VPD.unit``."""
+    faults: list[InitErrorDetails] = []
+    for variable, column in columns.items():
+        try:
+            canonical(variable, column.unit or UNITS[variable])
+        except ValueError as error:
+            # The braces of a unit's name must not be read as a template.
+            told = PydanticCustomError("unit", "{told}", {"told": str(error)})
+            faults.append({"type": told, "loc": (variable, "unit"), "input": column.unit})
+    if faults:
+        raise ValidationError.from_exception_data("columns", faults)
+    return columns
 
 
 def _bare(value: Any) -> Any:
@@ -76,9 +85,9 @@ def _bare(value: Any) -> Any:
 class _Standard(_Delimited):
     utc_offset: float | None = Field(None, ge=-12, le=14, description="hours of local standard time ahead of UTC")
     clock: Literal["standard", "utc"] | None = Field(None, description="as in the time block of the table reader")
-    columns: dict[Variable, Annotated[SourceColumn, BeforeValidator(_bare)]] = Field(
-        {}, description="columns to use in place of the ones chosen by rule"
-    )
+    columns: Annotated[
+        dict[Variable, Annotated[SourceColumn, BeforeValidator(_bare)]], AfterValidator(_units_are_known)
+    ] = Field({}, description="columns to use in place of the ones chosen by rule")
 
 
 class Fluxnet(_Standard):
@@ -102,15 +111,31 @@ class TableFile(_Delimited):
 
     reader: Literal["table"]
     time: TimeColumn
-    columns: dict[Variable, TableColumn] = Field(min_length=1)
+    columns: Annotated[dict[Variable, TableColumn], AfterValidator(_units_are_known)] = Field(min_length=1)
     comment: str = Field("#", description="lines that start so are skipped before the header")
     header_line: int | None = Field(None, ge=1, description="line that holds the column names; default: the first")
     skip_lines: int = Field(0, ge=0, description="lines between the names and the data, such as a line of units")
     decimal: Literal[".", ","] = Field(".", description="decimal separator")
 
 
+READERS = ("fluxnet", "base", "table")
+
+
 def _shorthand(value: Any) -> Any:
-    return {"reader": value} if isinstance(value, str) else value
+    """A bare name is short for ``{reader: NAME}``; an unknown reader is refused at its own place."""
+    block = {"reader": value} if isinstance(value, str) else value
+    if isinstance(block, Mapping) and block.get("reader") not in READERS:
+        reader = block.get("reader")
+        close = difflib.get_close_matches(str(reader), READERS, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        told = f"no reader has this name; {hint}the readers are {', '.join(READERS)}"
+        fault: InitErrorDetails = {
+            "type": PydanticCustomError("reader", "{told}", {"told": told}),
+            "loc": ("reader",),
+            "input": reader,
+        }
+        raise ValidationError.from_exception_data("format", [fault])
+    return block
 
 
 Format = Annotated[Fluxnet | Base | TableFile, Field(discriminator="reader"), BeforeValidator(_shorthand)]

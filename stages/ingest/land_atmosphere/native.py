@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,8 +37,8 @@ class Native:
         V, and where the source has them V_FILLED and V_QC (time).
     suspects
         Steps (index) whose measured value looks like a sentinel, by variable.
-    source_row
-        First row of the source of each step: which file a month came from.
+    contradictions
+        What speaks against the declared unit, and how to correct it, by variable.
     """
 
     dataset: xr.Dataset
@@ -45,6 +46,7 @@ class Native:
     tower: Tower
     suspects: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    contradictions: dict[str, str] = field(default_factory=dict)
 
 
 def read_tower(path: Path, options: Fluxnet | Base | TableFile) -> Tower:
@@ -91,13 +93,23 @@ def harmonise(tower: Tower, site: str) -> Native:
         for series in (parts.measured, parts.filled):
             if series is not None:
                 convert(variable, series, origin.unit, 0 if lengths is None else lengths)
-        contrary = contradiction(variable, origin.unit, parts.measured, tower.step.minutes)
-        if contrary is not None:
-            native.notes.append(contrary)
         arrays.update(_variables(variable, origin, parts, tower))
+    native.contradictions = _contradictions(tower, {name: arrays[name][1] for name in tower.chosen})
     time = ("time", axis.start.astype("datetime64[m]").astype("datetime64[s]"), time_attributes(tower))
     native.dataset = xr.Dataset(arrays, coords={"time": time}, attrs=_attributes(tower, site))
     return native
+
+
+def _contradictions(tower: Tower, measured: Mapping[str, Values]) -> dict[str, str]:
+    """What speaks against the units of the measured values (time); TA comes first, for VPD is held against it."""
+    found: dict[str, str] = {}
+    for variable in sorted(measured, key=lambda name: name != "TA"):
+        origin = tower.chosen[variable]
+        temperature = None if "TA" in found else measured.get("TA")
+        doubt = contradiction(variable, origin.unit, measured[variable], tower.step.minutes, temperature)
+        if doubt is not None:
+            found[variable] = doubt.told(variable, origin.column)
+    return found
 
 
 def time_attributes(tower: Tower) -> dict[str, Any]:

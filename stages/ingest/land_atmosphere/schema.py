@@ -5,7 +5,10 @@ Plain constants and the standard library only, so that the gate can import them 
 
 from __future__ import annotations
 
+from typing import Literal
+
 #: Variables in the order in which they are written.
+Variable = Literal["SWC", "P", "LE", "H", "G", "NETRAD", "SW_IN", "VPD", "TA"]
 VARIABLES = ("SWC", "P", "LE", "H", "G", "NETRAD", "SW_IN", "VPD", "TA")
 
 #: Unit of each variable in every ingested data set. P is the sum of the step, all others are means of the step.
@@ -57,7 +60,7 @@ STATISTICS = {
 }
 
 #: Digest of the measured values of one variable in one site-month, by which the gate finds one tower under two names;
-#: null where fewer than :data:`MIN_DISTINCT` values differ, for these two towers may share by chance (a month without rain).
+#: null where fewer than :data:`MIN_DISTINCT` values differ: two towers may share these by chance (a dry month).
 DIGEST = "sha256"
 MIN_DISTINCT = 20
 

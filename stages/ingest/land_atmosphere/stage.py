@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from stages.params import StageParams, bound
 
 if TYPE_CHECKING:
     from stages.ingest.land_atmosphere.native import Native
+    from stages.manifest import Manifest
 
 #: Rules under which one column holds measured and filled values.
 CONSOLIDATED = ("flag", "share", "unknown")
@@ -40,6 +42,7 @@ def run(params: Params, *, name: str, key: str) -> None:
     from stages.ingest.land_atmosphere.periods import DAY, aggregate
     from stages.ingest.land_atmosphere.records import monthly
 
+    origin = fetched(params.path)
     native = harmonise(read_tower(params.path, params.format), key)
     groups = {"native": native.dataset}
     step = native.axis.step
@@ -47,7 +50,6 @@ def run(params: Params, *, name: str, key: str) -> None:
         groups |= aggregate(native.dataset, native.axis.start, step.minutes, params.aggregation)
     else:
         native.notes.append(f"the resolution is a {step}: there are no daily and three-day values.")
-    origin = manifest.read(params.path) if params.path.is_dir() else None
     records = monthly(native, key)
     with artifacts.atomic(artifacts.ingested(name, key)) as draft:
         draft.mkdir(parents=True)
@@ -56,6 +58,35 @@ def run(params: Params, *, name: str, key: str) -> None:
         artifacts.write_json(draft / "site.json", description(native, key))
         manifest.write(draft, origin or manifest.of_path(params.path, f"{name}@{key}"))
     print(f"{key}: {records.height} records, {native.axis.start.size} steps, {', '.join(native.tower.chosen)}")
+    for note in native.notes:
+        print(f"note: {key}: {note}", file=sys.stderr)
+    for variable, doubt in native.contradictions.items():
+        trusted = f"unless its `gate` says `trusted_units: [{variable}]`"
+        print(f"warning: {key}: {doubt}. The gate refuses the site {trusted}.", file=sys.stderr)
+
+
+def fetched(path: Path) -> Manifest | None:
+    """The manifest of the source under data/raw/ that a path lies in, checked against the bytes; None elsewhere.
+
+    Outside data/raw/ a manifest.json is some file of the user's: it is no evidence of where the data come from.
+
+    Raises
+    ------
+    DataError
+        The folder does not hold the bytes that were fetched.
+    """
+    raw = artifacts.raw("").resolve()
+    if not path.resolve().is_relative_to(raw) or path.resolve() == raw:
+        return None
+    source = path.resolve().relative_to(raw).parts[0]
+    folder = artifacts.raw(source)
+    if not (folder / manifest.NAME).is_file():
+        return None
+    remedy = (
+        f"Bring the fetched bytes back with `dvc checkout {folder}` or `dvc repro -f fetch@{source}`; data of your own "
+        "belong outside data/raw/."
+    )
+    return manifest.verify(folder, remedy=remedy)
 
 
 def description(native: Native, site: str) -> dict[str, Any]:
@@ -87,4 +118,5 @@ def description(native: Native, site: str) -> dict[str, Any]:
             for variable, origin in tower.chosen.items()
         },
         "notes": native.notes,
+        "contradictions": native.contradictions,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,40 +141,104 @@ def convert(
     return values
 
 
-def contradiction(variable: str, unit: str, values: NDArray[np.float64], step_minutes: int | None) -> str | None:
-    """A sentence when values cannot well be in the unit they were declared in, else None.
+@dataclass(frozen=True)
+class Doubt:
+    """Values that cannot well be in the unit they were declared in."""
 
-    ``values`` are the measured values in the harmonised unit; nothing is changed.
+    declared: str
+    looks: str
+    likely: str | None = None
+
+    def told(self, variable: str, column: str) -> str:
+        """One sentence for what is wrong, one for what to write in params.yaml."""
+        unit = self.likely or "..."
+        return (
+            f"{variable} is declared in {self.declared}, but {self.looks}; nothing was changed. Correct the unit in "
+            f"the site's `format`: `columns: {{{variable}: {{column: {column}, unit: {unit}}}}}`"
+        )
+
+
+def contradiction(
+    variable: str,
+    unit: str,
+    values: NDArray[np.float64],
+    step_minutes: int | None,
+    temperature: NDArray[np.float64] | None = None,
+) -> Doubt | None:
+    """What speaks against the unit that values were declared in, else None.
+
+    Parameters
+    ----------
+    values
+        Measured values (time) in the harmonised unit; nothing is changed.
+    temperature
+        Air temperature (time), degC, if its own unit is not in doubt: it bounds VPD from above in any climate.
     """
-    sample = values[:: 1 + values.size // MAX_VALUES_TO_JUDGE]
+    thin = slice(None, None, 1 + values.size // MAX_VALUES_TO_JUDGE)
+    sample = values[thin]
     finite = sample[np.isfinite(sample)]
     if finite.size < MIN_VALUES_TO_JUDGE:
         return None
     median, high = (float(x) for x in np.quantile(finite, [0.5, 0.995]))
     known = canonical(variable, unit)
-    looks = None
+    if variable == "VPD":
+        return _doubt_of_vpd(known, sample, high, None if temperature is None else temperature[thin])
     if variable == "SWC" and known == "percent" and high <= 0.01:
-        looks = f"99.5 % of the values are at most {100 * high:.3g}; they look like fractions (m3 m-3)"
-    elif variable == "SWC" and known != "percent" and high > 1:
-        looks = f"values reach {high:.3g} m3 m-3; they look like percent"
-    elif variable == "VPD" and known in ("hPa", "mbar") and high < 6:
-        looks = f"99.5 % of the values are below {high:.3g} hPa; they look like kPa"
-    elif variable == "VPD" and high > 120:
-        looks = f"values reach {high:.4g} hPa; the declared unit is too large by a factor of 10 or 100"
-    elif variable == "TA" and median > 100:
-        looks = f"the median is {median:.4g} degC; they look like kelvin"
-    elif variable == "TA" and median < -100:
-        looks = f"the median is {median:.4g} degC; they look like degrees Celsius declared as kelvin"
-    elif variable == "TA" and known == "degC" and high > 60:
-        looks = f"values reach {high:.3g} degC; they look like degrees Fahrenheit"
-    elif variable == "SW_IN" and 0 < high < 60:
-        looks = f"99.5 % of the values are below {high:.3g} W m-2; they look like MJ m-2"
-    elif variable == "P" and step_minutes is not None and step_minutes <= 60 and median > 0.5:
-        looks = f"half of all steps have more than {median:.3g} mm; they look like a rate or a running total"
-    if looks is None:
-        return None
-    return f"{variable}: declared in {known}, but {looks}. Nothing was changed; correct the unit in params.yaml."
+        looks = f"99.5 % of the values are at most {100 * high:.3g}: they look like fractions (m3 m-3)"
+        return Doubt(known, looks, "m3 m-3")
+    if variable == "SWC" and known != "percent" and high > 1:
+        return Doubt(known, f"values reach {high:.3g} m3 m-3: they look like percent", "percent")
+    if variable == "TA" and median > 100:
+        return Doubt(known, f"the median is {median:.4g} degC: they look like kelvin", "K")
+    if variable == "TA" and median < -100:
+        return Doubt(known, f"the median is {median:.4g} degC: they look like degrees Celsius", "degC")
+    if variable == "TA" and known == "degC" and high > 60:
+        return Doubt(known, f"values reach {high:.3g} degC: they look like degrees Fahrenheit", "degF")
+    if variable == "SW_IN" and 0 < high < 60:
+        return Doubt(known, f"99.5 % of the values are below {high:.3g} W m-2: they look like MJ m-2 of a step or day")
+    if variable == "P" and step_minutes is not None and step_minutes <= 60 and median > 0.5:
+        return Doubt(
+            known, f"half of all steps have more than {median:.3g} mm: they look like a rate or a running total"
+        )
+    return None
 
+
+def _doubt_of_vpd(
+    known: str, vpd: NDArray[np.float64], high: float, temperature: NDArray[np.float64] | None
+) -> Doubt | None:
+    """Hold VPD (time) against the saturation vapour pressure at TA; without TA against what a year anywhere has.
+
+    Air that is always above 90 % relative humidity (VPD below a tenth of saturation) is no climate but a factor of 10,
+    and so is air that mostly lacks more vapour than it can hold.
+    """
+    larger, smaller = LARGER.get(known), {unit: other for other, unit in LARGER.items()}.get(known)
+    share = np.full(0, np.nan) if temperature is None else vpd / saturation_pressure(temperature)
+    share = share[np.isfinite(share)]
+    if share.size < MIN_VALUES_TO_JUDGE:
+        if larger is not None and high < 6:
+            return Doubt(known, f"99.5 % of the values are below {high:.3g} hPa: they look like {larger}", larger)
+        driest, middle = 1.0, 0.0
+    else:
+        middle, driest = (float(x) for x in np.quantile(share, [0.5, 0.995]))
+    if larger is not None and driest < HUMID_ALWAYS:
+        looks = f"99.5 % of the values are below {driest:.2g} of saturation at TA: they look like {larger}"
+        return Doubt(known, looks, larger)
+    if high > 120 or middle > 1:
+        looks = f"values reach {high:.4g} hPa, more than the air can take up: the factor is 10 or 100"
+        return Doubt(known, looks, smaller)
+    return None
+
+
+def saturation_pressure(temperature: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Saturation vapour pressure (hPa) over water at a temperature (degC; Magnus, Alduchov and Eskridge 1996)."""
+    return 6.1094 * np.exp(17.625 * temperature / (temperature + 243.04))
+
+
+#: Unit of VPD -> the one that its values are in if they look too small.
+LARGER = {"Pa": "hPa", "mbar": "kPa", "hPa": "kPa"}
+
+#: VPD as a share of saturation that some step of any series reaches.
+HUMID_ALWAYS = 0.1
 
 #: Fewer measured values than these say nothing about a unit.
 MIN_VALUES_TO_JUDGE = 100

@@ -13,13 +13,14 @@ from typing import Annotated, Any
 import polars as pl
 from pydantic import AfterValidator, Field
 
-from stages.ingest.land_atmosphere.schema import RECORD_COLUMNS, UNITS
+from stages.ingest.land_atmosphere.schema import RECORD_COLUMNS, UNITS, Variable
 from stages.params import Config
 from stages.validate.expectations import Rule, Severity, between
 
 DAY = 1440  # minutes
 HALF_HOUR = 30  # minutes
 MONTH = 30 * DAY  # the step of monthly series, which ingest leaves null
+NO_DOUBTS: Mapping[str, str] = {}
 KINDS = {"String": "text", "Int64": "integer", "Float64": "number"}
 
 
@@ -115,6 +116,9 @@ class Gate(Config):
     energy_balance: Bounds = Field((0.5, 1.3), description="(LE + H) / (NETRAD - G); outside: warning")
     energy_balance_min: float = Field(20.0, description="W m-2; months with a lower mean of NETRAD - G are not judged")
     driest_soil: float = Field(0.02, ge=0, le=1, description="m3 m-3; SWC below it: warning, a probe that drops out")
+    trusted_units: tuple[Variable, ...] = Field(
+        (), description="variables whose declared unit is right although their values look like another"
+    )
     subdaily: SubDaily = SubDaily()
     daily: Daily = Daily()
 
@@ -137,12 +141,13 @@ def columns() -> dict[str, str]:
     return {name: KINDS[dtype] for name, dtype in RECORD_COLUMNS.items()}
 
 
-def summary_frame(records: pl.DataFrame, gate: Gate) -> pl.DataFrame:
+def summary_frame(records: pl.DataFrame, gate: Gate, doubts: Mapping[str, str] = NO_DOUBTS) -> pl.DataFrame:
     """records.parquet with the figures that stand between columns, in the order of the record ids.
 
-    Adds present_share, best_coverage (of the variable covered best), judged_peak_hour (null in months with too little
-    shortwave radiation to tell) and judged_balance (null where too few steps have all four fluxes, or there is little
-    energy to balance).
+    Adds present_share, best_coverage (of the variable covered best), variables (how many are measured at all),
+    unit_doubt_V (what ``doubts`` has against the unit of V; null where nothing, or where the gate trusts it),
+    judged_peak_hour (null in months with too little shortwave radiation to tell) and judged_balance (null where too few
+    steps have all four fluxes, or there is little energy to balance).
     """
     bright = (pl.col("mean_SW_IN") >= gate.peak_min_sw_in) & (pl.col("coverage_SW_IN") >= gate.peak_min_coverage)
     covered = pl.col("energy_balance_steps") >= gate.min_coverage * pl.col("expected_steps")
@@ -150,6 +155,15 @@ def summary_frame(records: pl.DataFrame, gate: Gate) -> pl.DataFrame:
     return records.sort("record_id", "sha256").with_columns(
         (pl.col("present_steps") / pl.col("expected_steps")).alias("present_share"),
         pl.max_horizontal(f"coverage_{variable}" for variable in UNITS).fill_null(0.0).alias("best_coverage"),
+        pl.sum_horizontal(pl.col(f"coverage_{variable}").fill_null(0.0) > 0 for variable in UNITS)
+        .cast(pl.Int64)
+        .alias("variables"),
+        *(
+            pl.lit(None if variable in gate.trusted_units else doubts.get(variable), dtype=pl.String).alias(
+                f"unit_doubt_{variable}"
+            )
+            for variable in UNITS
+        ),
         pl.when(bright).then("sw_in_peak_hour").alias("judged_peak_hour"),
         pl.when(covered & lively).then("energy_balance_ratio").alias("judged_balance"),
     )
@@ -168,6 +182,7 @@ def rules(records: pl.DataFrame, gate: Gate) -> list[Rule]:
     here = measured(records)
     return [
         *_stamps(gate, step),
+        *(_unit(variable) for variable in here),
         *(_sentinel(variable, gate) for variable in here),
         *(rule for variable in here for rule in _range(variable, limits, step)),
         *(rule for variable in here for rule in _constant(variable, limits, step)),
@@ -226,6 +241,16 @@ def _stamps(gate: Gate, step: int) -> list[Rule]:
             observed="{value} stamps",
         ),
         between(
+            "several variables",
+            "variables",
+            2,
+            None,
+            severity="warning",
+            reason=f"{{value}} of {len(UNITS)} variables is measured in {{record_id}}, too few for most systems: does "
+            "the `format` find all columns? site.json notes what it passed over",
+            observed="{value} variables",
+        ),
+        between(
             "duplicate stamps",
             "duplicate_stamps",
             None,
@@ -244,6 +269,17 @@ def _stamps(gate: Gate, step: int) -> list[Rule]:
             observed="{value} stamps",
         ),
     ]
+
+
+def _unit(variable: str) -> Rule:
+    return Rule(
+        f"unit of {variable}",
+        "expect_column_values_to_be_null",
+        {"column": f"unit_doubt_{variable}"},
+        "quarantine",
+        f"{{value}}, or, if the unit is right after all, say so in its `gate`: `trusted_units: [{variable}]`",
+        "the values look like another unit",
+    )
 
 
 def _sentinel(variable: str, gate: Gate) -> Rule:

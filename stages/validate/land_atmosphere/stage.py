@@ -13,11 +13,13 @@ from pydantic import Field
 
 from stages import artifacts
 from stages.errors import DataError, GateStopped, UsageError
+from stages.ingest.land_atmosphere.schema import DIGEST, VARIABLES
 from stages.params import Config, StageParams, bound
 from stages.validate import docs, expectations, splits, verdicts
 from stages.validate.expectations import Result
 from stages.validate.land_atmosphere import site_months
 from stages.validate.land_atmosphere.site_months import Gate
+from stages.validate.splits import Shared
 from stages.validate.verdicts import Judgement
 
 DOMAIN = "land_atmosphere"
@@ -72,22 +74,25 @@ def run(params: Params, *, name: str, key: str) -> None:
     UsageError
         A site of params.yaml was not ingested.
     GateStopped
-        Too many months are quarantined, a table is empty or malformed, or the splits leak. All outputs are written.
+        Too many months are quarantined, a table is empty or malformed, two sites hold the same data, or the splits
+        leak. All outputs are written.
     """
     warn_of_strangers(params.sites)
     sites = [judge_site(site, params) for site in sorted(params.sites)]
     verdict = pl.concat([site.verdict for site in sites]) if sites else pl.DataFrame(schema=verdicts.SCHEMA)
     table, notes, leaks = split(sites, params.splits)
-    worst = sorted(sites, key=lambda site: (-(site.judgement.quarantined_share or 1.0), site.key))
-    stops = [stop for site in worst for stop in site.judgement.stops]
+    shared = shared_content(sites)
+    notes["by_site"] += [told(pair) for pair in shared if not pair.copy]
+    stops = [stop for judgement in worst_first([site.judgement for site in sites]) for stop in judgement.stops]
+    stops += [told(pair) for pair in shared if pair.copy]
     stops += [stop for split_name, found in leaks.items() for stop in splits.leak_stops(split_name, found)]
-    stops += splits.repeated([site.key for site in sites], [site.records for site in sites])
     if not sites:
         stops.append("land_atmosphere.sites in params.yaml names no site")
     total = verdicts.weigh("all sites", verdict, params.gate.max_quarantined, stops=stops)
     counts = verdicts.expectation_counts({site.key: site.results for site in sites})
     summary = {
         "domain": DOMAIN,
+        "noun": "site-month",
         **total.as_json(),
         "expectations": counts,
         "splits": describe_splits(table, verdict, notes, params.splits),
@@ -105,6 +110,52 @@ def run(params: Params, *, name: str, key: str) -> None:
     print(line(total))
     if total.stops:
         raise GateStopped(verdicts.stop_message(DOMAIN, total.stops, verdict, folder))
+
+
+def worst_first(judgements: Sequence[Judgement]) -> list[Judgement]:
+    """Sites in the order of their quarantined share, those without any record first."""
+
+    def rank(judgement: Judgement) -> tuple[float, str]:
+        part = judgement.quarantined_share
+        return (-1.0 if part is None else -part), judgement.name
+
+    return sorted(judgements, key=rank)
+
+
+def shared_content(sites: Sequence[Site]) -> list[Shared]:
+    """Pairs of sites whose accepted months have equal content, whole or in some variables."""
+    digests = {"sha256": "sha256"} | {variable: f"{DIGEST}_{variable}" for variable in VARIABLES}
+    frames = [
+        site.records.select(
+            pl.lit(site.key).alias("site"),
+            *(
+                (pl.col(name) if name in site.records.columns else pl.lit(None)).cast(pl.String).alias(alias)
+                for alias, name in {"record_id": "record_id", **digests}.items()
+            ),
+            accepted=site.verdict["outcome"] == verdicts.ACCEPTED,
+        )
+        for site in sites
+    ]
+    if not frames:
+        return []
+    months = pl.concat(frames)
+    pieces = {variable: months[variable] for variable in VARIABLES}
+    return splits.shared_between(months["site"], months["record_id"], months["accepted"], months["sha256"], pieces)
+
+
+def told(pair: Shared) -> str:
+    """In words what two sites share."""
+    count = f"{pair.records} month{'' if pair.records == 1 else 's'}"
+    first = f"first {pair.example[0]} and {pair.example[1]}"
+    if pair.copy:
+        return (
+            f"{pair.first} and {pair.second} are the same data under two names: {count} with equal content, {first}; "
+            "take one of the two out of land_atmosphere.sites"
+        )
+    return (
+        f"{pair.first} and {pair.second} share {', '.join(pair.pieces)} in {count}, {first}: one instrument for two "
+        "towers? They may lie in different parts"
+    )
 
 
 def warn_of_strangers(known: Mapping[str, Any]) -> None:
@@ -158,7 +209,7 @@ def judge_site(key: str, params: Params) -> Site:
     rules = [expectations.row_count(table)]
     results = verdicts.against_all(shape, records.height)
     if not expectations.failed(shape) and records.height:
-        records = site_months.summary_frame(records, gate)
+        records = site_months.summary_frame(records, gate, about.get("contradictions", {}))
         rules += [*expectations.identity("month"), *site_months.rules(records, gate)]
     suite = expectations.suite_of(key, rules, records)
     results = [*results, *expectations.judge(records, suite)]

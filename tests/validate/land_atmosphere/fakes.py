@@ -56,6 +56,7 @@ def month(site: str, year: int, number: int, /, **changed: Any) -> dict[str, Any
             f"maximum_{variable}": high,
             f"sentinel_{variable}": 0.0,
             f"constant_hours_{variable}": 2.0,
+            f"sha256_{variable}": hashlib.sha256(f"{record} {variable}".encode()).hexdigest(),
         }
     return row | changed
 
@@ -75,11 +76,11 @@ def years(site: str, first: int, last: int, /, **changed: Any) -> list[dict[str,
     return [month(site, year, number, **changed) for year in range(first, last + 1) for number in range(1, 13)]
 
 
-def ingested(site: str, records: pl.DataFrame) -> Path:
+def ingested(site: str, records: pl.DataFrame, doubts: dict[str, str] | None = None) -> Path:
     """Lay records where ingest would, under the working directory, with a site.json and a manifest.json."""
     folder = artifacts.ingested("land_atmosphere", site)
     artifacts.write_table(folder / "records.parquet", records)
-    about = {"site": site, "variables": {"LE": {"unit": "W m-2"}}, "notes": ["made up"]}
+    about = {"site": site, "variables": {"LE": {"unit": "W m-2"}}, "notes": ["made up"], "contradictions": doubts or {}}
     artifacts.write_json(folder / "site.json", about)
     source = {"source": site, "kind": "path", "origin": {"path": "fake"}, "files": [], "licence": "CC-BY-4.0"}
     artifacts.write_json(folder / "manifest.json", source)

@@ -88,6 +88,17 @@ WARNED: list[tuple[dict[str, Any], str, str]] = [
         "driest SWC",
         "SWC falls to 0.0029 m3 m-3 in ID, drier than soil in the field (0.02): does the probe drop out?",
     ),
+    (
+        {
+            name: value
+            for variable in site_months.UNITS
+            if variable != "TA"
+            for name, value in without(variable).items()
+        },
+        "several variables",
+        "1 of 9 variables is measured in ID, too few for most systems: does the `format` find all columns? "
+        "site.json notes what it passed over",
+    ),
     ({"coverage_LE": 0.043}, "coverage of LE", "LE is measured in 4.3% of ID; the gate warns below 20.0%"),
     ({"filled_TA": 0.8}, "gap-filling of TA", "80.0% of TA in ID is gap-filled; the gate warns above 50.0%"),
 ]
@@ -148,8 +159,8 @@ def test_a_sound_month_is_accepted_without_a_word(verdict: Any, position: int) -
 
 
 def test_months_without_light_are_counted_as_not_judged(verdict: Any) -> None:
-    assert verdict[1]["shortwave peaks at noon"].not_judged == 4
-    assert verdict[1]["energy balance"].not_judged == 3
+    assert verdict[1]["shortwave peaks at noon"].not_judged == 5
+    assert verdict[1]["energy balance"].not_judged == 4
 
 
 def test_every_rule_fails_somewhere_above_or_is_a_sibling_of_one_that_does(verdict: Any) -> None:
@@ -157,7 +168,7 @@ def test_every_rule_fails_somewhere_above_or_is_a_sibling_of_one_that_does(verdi
     failing = {
         name.rsplit(" ", 1)[0] if name.split()[-1] in site_months.UNITS else name for _, name, _ in QUARANTINED + WARNED
     }
-    assert kinds == failing
+    assert kinds - {"unit of"} == failing  # a doubt about a unit is one of the site: see test_stage.py
 
 
 def test_a_month_with_several_faults_names_the_first_and_tells_all() -> None:

@@ -14,9 +14,11 @@ import pytest
 from stages import artifacts
 from stages.__main__ import main
 from stages.errors import DataError, GateStopped, UsageError
+from stages.ingest.land_atmosphere.schema import VARIABLES
 from stages.validate import expectations
 from stages.validate.land_atmosphere import stage
 from stages.validate.land_atmosphere.stage import Params
+from stages.validate.verdicts import Judgement
 from tests.validate.land_atmosphere.fakes import four_towers, frame, ingested, month, params, years
 
 ROOT = Path(__file__).parents[3]
@@ -162,11 +164,70 @@ def test_the_same_content_in_two_parts_is_a_leak_and_stops() -> None:
     assert written()["leakage"]["by_year"] != []
 
 
-def test_a_tower_under_two_names_stops() -> None:
+def copied(site: str, rows: list[dict[str, Any]], *changed: str) -> list[dict[str, Any]]:
+    """The months of another site under this key, with the content of some variables changed."""
+    return [
+        row
+        | {"record_id": f"{site}/{row['record_id'].split('/')[1]}", "group": site}
+        | ({"sha256": f"{row['sha256'][::-1]}"} if changed else {})
+        | {f"sha256_{variable}": f"{position:064d}" for variable in changed}
+        for position, row in enumerate(rows)
+    ]
+
+
+@pytest.mark.parametrize("changed", [(), ("SWC", "G")], ids=["whole", "another choice of two columns"])
+def test_a_tower_under_two_names_stops_also_where_both_lie_in_one_part(changed: tuple[str, ...]) -> None:
     ingested("us-arm", frame(*years("us-arm", 2003, 2003)))
-    ingested("arm-copy", frame(*years("us-arm", 2003, 2003)))
-    with pytest.raises(GateStopped, match=r"arm-copy and us-arm both hold us-arm/2003-01"):
-        run(params("us-arm", "arm-copy"))
+    ingested("arm-copy", frame(*copied("arm-copy", years("us-arm", 2003, 2003), *changed)))
+    for name, first in (("ch-dav", 2013), ("us-ar1", 2005), ("fr-hes", 2015)):
+        ingested(name, frame(*years(name, first, first + 5)))
+    for seed in range(20):
+        block = params("us-arm", "arm-copy", "ch-dav", "us-ar1", "fr-hes").model_dump()
+        tried = Params.model_validate(block | {"splits": block["splits"] | {"seed": seed}})
+        with pytest.raises(GateStopped) as stopped:
+            run(tried)
+        message = (
+            "arm-copy and us-arm are the same data under two names: 12 months with equal content, first "
+            "arm-copy/2003-01 and us-arm/2003-01; take one of the two out of land_atmosphere.sites"
+        )
+        assert message in str(stopped.value)
+        if written()["leakage"]["by_site"] == [] or changed:
+            break
+    parts = table("splits").filter(pl.col("group").is_in(["us-arm", "arm-copy"]))
+    assert changed or parts["by_site"].n_unique() == 1
+
+
+def test_two_towers_with_one_instrument_are_noted() -> None:
+    ingested("us-ne1", frame(*years("us-ne1", 2003, 2003)))
+    others = [name for name in VARIABLES if name != "SW_IN"]
+    ingested("us-ne2", frame(*copied("us-ne2", years("us-ne1", 2003, 2003), *others)))
+    notes = run(params("us-ne1", "us-ne2"))["splits"]["by_site"]["notes"]
+    assert notes[-1] == (
+        "us-ne1 and us-ne2 share SW_IN in 12 months, first us-ne1/2003-01 and us-ne2/2003-01: one instrument for two "
+        "towers? They may lie in different parts"
+    )
+
+
+def test_a_unit_in_doubt_stops_the_site_until_it_is_corrected_or_trusted() -> None:
+    doubt = "VPD is declared in hPa, but the values look like kPa: write `unit: kPa`"
+    ingested("us-arm", frame(*years("us-arm", 2003, 2003)), {"VPD": doubt})
+    ingested("ch-dav", frame(*years("ch-dav", 2013, 2022)))
+    with pytest.raises(GateStopped) as stopped:
+        run(params("us-arm", "ch-dav"))
+    assert "us-arm: 12 of 12 records are quarantined (100.0%); the gate allows 20.0%" in str(stopped.value)
+    assert f"unit of VPD (12 records, first: {doubt}, or, if the unit is right after all" in str(stopped.value)
+    assert written()["sites"]["us-arm"]["failed"] == {"unit of VPD": 12}
+    assert written()["sites"]["ch-dav"]["outcome"] == "pass"
+    assert run(params("us-arm", "ch-dav", us_arm={"gate": {"trusted_units": ["VPD"]}}))["outcome"] == "pass"
+
+
+def test_the_worst_site_is_told_first_and_one_without_quarantine_last() -> None:
+    found = [Judgement(name, n, n - q, q, 0, 0.2, ()) for name, n, q in (("c", 9, 0), ("b", 9, 3), ("a", 0, 0))]
+    assert [judgement.name for judgement in stage.worst_first(found)] == ["a", "b", "c"]
+
+
+def test_the_summary_says_what_a_record_is(towers: dict[str, Any]) -> None:
+    assert towers["noun"] == "site-month"
 
 
 def test_a_month_without_keys_is_quarantined() -> None:
