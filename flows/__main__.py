@@ -14,6 +14,8 @@ from flows.errors import FlowError
 #: Verb -> what it does; its module is ``flows.verbs.VERB``, loaded when the verb is called.
 VERBS = {
     "repro": "bring stages up to date, in parallel, and say why each ran",
+    "rerun": "repeat the pipeline with another version of some data, and compare",
+    "backfill": "a rerun for each version of a data set in a range of commits",
     "remote": "set, show or check the place where results are kept for other machines",
     "worker": "serve a work pool from this machine: a worker for each GPU, or one for all cores",
     "serve": "start server, deployments and workers on this machine, in the background",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from prefect import get_run_logger
 from prefect.artifacts import create_markdown_artifact
 
+from flows.prefect_server import lost
 from flows.report import DONE, RunReport
 from flows.workspace import Workspace
 
@@ -15,6 +17,19 @@ def publish(report: RunReport, before: Mapping[str, float], workspace: Workspace
     create_markdown_artifact(report.markdown(), key="stages", description="what became of each stage, and why")
     create_markdown_artifact(metrics_table(before, workspace.metrics()), key="metrics", description="against before")
     create_markdown_artifact(page_list(report, workspace), key="pages", description="pages the stages wrote")
+
+
+def try_publishing(report: RunReport, before: Mapping[str, float], workspace: Workspace) -> bool:
+    """Publish the artifacts; False: the server is gone, which shall not spoil a run whose results are kept."""
+    logger = get_run_logger()
+    if url := lost():
+        logger.warning("Prefect's server at %s is gone; the results are kept, the artifacts are not", url)
+        return False
+    try:
+        publish(report, before, workspace)
+    except Exception as error:
+        logger.warning("the artifacts could not be published: %s", error)
+    return True
 
 
 def metrics_table(before: Mapping[str, float], after: Mapping[str, float]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import heapq
 import os
 import queue
@@ -10,7 +9,8 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 from prefect import flow, get_run_logger, task
 from prefect.cache_policies import NO_CACHE
+from prefect.settings import get_current_settings
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
-from flows.artifacts import publish
-from flows.devices import HIDDEN, POLL_SECONDS, Device, Lease, parse_devices, try_lease
+from flows.artifacts import try_publishing
+from flows.devices import HIDDEN, POLL_SECONDS, Device, Lease, leased, parse_devices, try_lease
 from flows.errors import FlowError
 from flows.plan import heights, in_order
 from flows.process import FROM_OUTSIDE, Processes, ended_by_signal
+from flows.prefect_server import answers
 from flows.report import DONE, GATE_STOPPED, STOPPED, RunReport, StageReport
 from flows.workspace import Command, Workspace, opened
 
@@ -32,13 +34,15 @@ if TYPE_CHECKING:
     from prefect.futures import PrefectFuture
 
 RETRIES = 1
+#: Stages at a time that a run waits for elsewhere; the pools' workers say how many really run.
+REMOTE_JOBS = 64
 
 
 class StageFailed(FlowError):
     """A stage's command ended with an error."""
 
     def __init__(self, name: str, code: int, last: str, *, again: bool = True) -> None:
-        self.code = code
+        self.code, self.last = code, last
         number = ended_by_signal(code)
         self.worth_retrying = again and number in FROM_OUTSIDE
         ended = f"exited with {code}" if number is None else f"was ended by {signal.Signals(number).name}"
@@ -65,10 +69,13 @@ class Order:
     """What a stage's task needs beyond its name; a plain object, which Prefect neither walks into nor stores."""
 
     command: Command
-    outs: Sequence[Path]
-    lease: Lease | None
+    devices: Sequence[Device]
     inherited: Sequence[int]
     processes: Processes
+    #: Held already by who sends the stage; else one of ``devices`` is waited for.
+    lease: Lease | None = None
+    #: What the command writes.
+    outs: Sequence[Path] = ()
     runs: int = 0
 
     def prepare(self) -> None:
@@ -82,8 +89,8 @@ class Order:
 
 
 @task(name="stage", cache_policy=NO_CACHE, retries=RETRIES, retry_condition_fn=_worth_retrying, persist_result=False)
-def run_stage(name: str, order: Order) -> float:
-    """Run one stage's command and return its seconds; its output goes to the log of this task."""
+def run_stage(name: str, share: float, order: Order) -> tuple[float, str | None]:
+    """Run one stage's command; return its seconds and its device. What it prints goes to the log of this task."""
     logger = get_run_logger()
     last = ""
 
@@ -92,13 +99,15 @@ def run_stage(name: str, order: Order) -> float:
         last = line or last
         logger.info("%s", line)
 
-    order.prepare()
-    environment = order.lease.environment if order.lease else HIDDEN
-    start = time.monotonic()
-    code = order.processes.run(order.command, environment, order.inherited, say)
-    if code:
-        raise StageFailed(name, code, last, again=not order.processes.ended)
-    return time.monotonic() - start
+    waited = leased(order.devices, share) if order.devices and not order.lease else nullcontext(order.lease)
+    with waited as lease:
+        order.prepare()
+        start = time.monotonic()
+        inherited = [*order.inherited, *(lease.files if lease else ())]
+        code = order.processes.run(order.command, lease.environment if lease else HIDDEN, inherited, say)
+        if code:
+            raise StageFailed(name, code, last, again=not order.processes.ended)
+        return time.monotonic() - start, str(lease.device) if lease else None
 
 
 class Run:
@@ -143,11 +152,11 @@ class Run:
                 self._fill()
                 if self.running or self.parked:
                     # A device may be freed by another process, of which nobody here is told.
-                    with contextlib.suppress(queue.Empty):
+                    with suppress(queue.Empty):
                         self._finish(self.finished.get(timeout=POLL_SECONDS if self.parked else None))
         except BaseException as error:
             self.processes.end()
-            self._abandon("interrupted" if isinstance(error, KeyboardInterrupt) else f"the run ended: {error!r}")
+            self._abandon(f"the run ended: {error!r}" if isinstance(error, Exception) else "interrupted")
             raise
         return self.report
 
@@ -160,7 +169,7 @@ class Run:
         """Settle and start stages until as many run as may, or none is left that could."""
         for name in list(self.parked):
             if len(self.running) < self.jobs:
-                self._start(name, self.parked.pop(name))
+                self._attempt(self.parked.pop(name), self._start)
         while self.ready and len(self.running) < self.jobs:
             self._decide(heapq.heappop(self.ready)[1])
 
@@ -172,11 +181,13 @@ class Run:
         elif not self.keep_going and any(report.outcome in STOPPED for report in self.report.stages):
             self._settle(StageReport(name, "not reached", detail="the run ended before (--keep-going goes on)"))
         else:
-            report = StageReport(name, "failed")
-            try:
-                self._bring(report)
-            except FlowError as error:
-                self._settle(replace(report, detail=str(error)))
+            self._attempt(StageReport(name, "failed"), self._bring)
+
+    def _attempt(self, report: StageReport, action: Callable[[StageReport], None]) -> None:
+        try:
+            action(report)
+        except FlowError as error:
+            self._settle(replace(report, detail=str(error)))
 
     def _bring(self, report: StageReport) -> None:
         """Bring a stage up to date without running its command, else start it."""
@@ -188,18 +199,21 @@ class Run:
             noted = self.workspace.record(name, pull=self.pull)
             self._settle(replace(report, outcome="ran" if noted else "restored from cache"))
         else:
-            corrupt = self.workspace.restore(name, pull=self.pull)
-            if corrupt is None:
+            if self._restore(name):
                 self._settle(replace(report, outcome="restored from cache"))
             else:
-                report.why += corrupt
-                self._start(name, report)
+                report.why += self.workspace.corrupt(name)
+                self._start(report)
 
-    def _start(self, name: str, report: StageReport) -> None:
+    def _restore(self, name: str) -> bool:
+        return self.workspace.restore(name, pull=self.pull)
+
+    def _start(self, report: StageReport) -> None:
         """Start a stage's command, where a device for it is free; else park it."""
-        meta = self.workspace.meta[name]
+        name, meta = report.name, self.workspace.meta[report.name]
+        share = float(meta.get("share", 1.0))
         if meta.get("device") == "gpu":
-            lease = try_lease(self.devices, float(meta.get("share", 1.0)))
+            lease = try_lease(self.devices, share)
             if lease is None:
                 if name not in self.told:
                     self.say(f"{name}: waits for a device")
@@ -208,18 +222,25 @@ class Run:
                 return
             self.leases[name], report.device = lease, str(lease.device)
         lease = self.leases.get(name)
-        inherited = [self.workspace.lock_file, *(lease.files if lease else ())]
-        order = Order(self.workspace.command(name), self.workspace.written_outs(name), lease, inherited, self.processes)
-        try:
-            self.workspace.begin(name)
-        except FlowError as error:
-            self._settle(replace(report, detail=str(error)))
-            return
+        self.workspace.begin(name)
+        order = Order(
+            self.workspace.command(name),
+            (),
+            [self.workspace.lock_file],
+            self.processes,
+            lease,
+            self.workspace.written_outs(name),
+        )
         self.say(f"{name}: runs ({report.reason})")
         above = [self.futures[other] for other in sorted(self.workspace.upstream[name]) if other in self.futures]
         future = run_stage.with_options(name=name, task_run_name=name).submit(
-            name, order, return_state=False, wait_for=above
+            name, share, order, return_state=False, wait_for=above
         )
+        self._started(report, future)
+
+    def _started(self, report: StageReport, future: PrefectFuture[Any]) -> None:
+        """Take note of a task that has been submitted."""
+        name = report.name
         self.running[name], self.futures[name] = report, future
         future.add_done_callback(lambda _: self.finished.put(name))
 
@@ -232,13 +253,17 @@ class Run:
                 stopped = isinstance(result, StageFailed) and result.code == GATE_STOPPED
                 report.outcome, report.detail = ("gate stopped" if stopped else "failed"), str(result)
             else:
-                report.seconds = result
-                self.workspace.save(name)
+                report.seconds, report.device = result
+                self._keep(name)
                 self.workspace.write_lock()
                 report.outcome = "ran"
         except FlowError as error:
             report.detail = str(error)
         self._settle(report)
+
+    def _keep(self, name: str) -> None:
+        """Keep the result of a stage whose command ended well."""
+        self.workspace.save(name)
 
     def _settle(self, report: StageReport) -> None:
         if report.name in self.leases:
@@ -269,6 +294,7 @@ def repro(
     devices: str = "auto",
     keep_going: bool = False,
     pull: bool = False,
+    remote: bool = False,
     root: str = ".",
 ) -> dict[str, Any]:
     """Bring a DVC graph up to date, stages in parallel.
@@ -285,6 +311,8 @@ def repro(
         Go on with stages that do not depend on a failed one.
     pull
         Look for results in the DVC remote too.
+    remote
+        Send stages to the workers of the pools gpu and cpu, on any machine; results come back by the DVC remote.
     root
         Root of the repository.
 
@@ -299,9 +327,9 @@ def repro(
         Not every stage is done; it carries the report.
     """
     logger = get_run_logger()
-    jobs = jobs or len(os.sched_getaffinity(0))
+    jobs = jobs or (REMOTE_JOBS if remote else len(os.sched_getaffinity(0)))
     held = _held.get()
-    with contextlib.nullcontext(held.workspace) if held else opened(Path(root).resolve(), targets) as workspace:
+    with nullcontext(held.workspace) if held else opened(Path(root).resolve(), targets) as workspace:
 
         def say(text: str) -> None:
             logger.info("%s", text)
@@ -310,7 +338,7 @@ def repro(
         if pull:
             workspace.fetch_run_cache()
         before = workspace.metrics()
-        run = Run(workspace, parse_devices(devices, jobs), keep_going, pull, say, jobs)
+        run = _kind(remote)(workspace, parse_devices(devices, jobs), keep_going, pull, say, jobs)
         if held:
             held.run = run
         try:
@@ -319,18 +347,20 @@ def repro(
             try:
                 workspace.write_lock()
             finally:
-                try_publishing(run.report, before, workspace)
+                published = try_publishing(run.report, before, workspace)
+                if held:
+                    held.server_lost = not published
     if report.exit_code:
         raise RunFailed(report)
     return report.as_json()
 
 
-def try_publishing(report: RunReport, before: Mapping[str, float], workspace: Workspace) -> None:
-    """Publish the artifacts; a server that is gone shall not spoil a run whose results are kept."""
-    try:
-        publish(report, before, workspace)
-    except Exception as error:
-        get_run_logger().warning("the artifacts could not be published: %s", error)
+def _kind(remote: bool) -> type[Run]:
+    if not remote:
+        return Run
+    from flows.dispatch import RemoteRun
+
+    return RemoteRun
 
 
 @dataclass(eq=False)
@@ -339,38 +369,52 @@ class _Held:
 
     workspace: Workspace
     run: Run | None = None
+    server_lost: bool = False
 
 
 _held: ContextVar[_Held | None] = ContextVar("held", default=None)
 
 
-def run_flow(jobs: int, workspace: Workspace | None = None, **parameters: Any) -> dict[str, Any]:
-    """Run the flow in this process with as many threads as jobs, in a workspace that is open already where given.
+def run_flow(jobs: int, **parameters: Any) -> dict[str, Any]:
+    """Run the flow in this process with as many threads as jobs."""
+    runner: TaskRunner[Any] = ThreadPoolTaskRunner(max_workers=jobs)
+    result: dict[str, Any] = repro.with_options(task_runner=runner)(jobs=jobs, **parameters)
+    return result
+
+
+def run_in(workspace: Workspace, jobs: int, **parameters: Any) -> tuple[RunReport, bool]:
+    """As :func:`run_flow`, in a workspace that is open already, and whatever becomes of Prefect's server.
+
+    Returns
+    -------
+    RunReport
+        What became of each stage, be it done or not.
+    bool
+        Whether the server was lost on the way. It spoils nothing: the stages finish and their results are kept.
 
     Raises
     ------
-    RunFailed
-        Not every stage is done; it carries the report.
     FlowError
-        Prefect's server cannot be reached before the run begins. One that is lost on the way spoils nothing: the
-        stages finish, their results are kept, and a warning says what the server does not show.
+        Prefect's server cannot be reached before the run begins.
     """
-    runner: TaskRunner[Any] = ThreadPoolTaskRunner(max_workers=jobs)
-    held = _Held(workspace) if workspace else None
+    url = get_current_settings().api.url
+    if url and not answers(url):
+        raise FlowError(
+            f"Prefect's server at {url} does not answer. Start it (prefect server start), or unset PREFECT_API_URL "
+            "for a server of this run's own."
+        )
+    held = _Held(workspace)
     token = _held.set(held)
     try:
-        result: dict[str, Any] = repro.with_options(task_runner=runner)(jobs=jobs, **parameters)
-        return result
+        run_flow(jobs, root=str(workspace.root), **parameters)
     except FlowError:
-        raise
+        if held.run is None or not held.run.complete:
+            raise
     except Exception as error:
-        run = held.run if held else None
-        if run is None or not run.complete:
-            where = os.environ.get("PREFECT_API_URL", "this run's own server")
-            raise FlowError(f"Prefect ({where}): {' '.join(str(error).split()) or type(error).__name__}") from error
-        print(f"warning: Prefect's server was lost, its page of this run is not complete: {error}", file=sys.stderr)
-        if run.report.exit_code:
-            raise RunFailed(run.report) from error
-        return run.report.as_json()
+        if held.run is None or not held.run.complete:
+            raise FlowError(f"Prefect: {' '.join(str(error).split()) or type(error).__name__}") from error
+        held.server_lost = True
     finally:
         _held.reset(token)
+    assert held.run is not None
+    return held.run.report, held.server_lost

@@ -14,22 +14,23 @@ the way is waited for. All methods are for one thread: the commands run elsewher
 from __future__ import annotations
 
 import functools
-import sqlite3
+import logging
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from flows.changes import Change, command_lines, out_changes, stage_changes
-from flows.errors import FlowError, GraphError, LockedError
-from flows.graph import Selection, alone, select
+from flows.dvc_errors import explained
+from flows.errors import GraphError, LockedError
+from flows.graph import no_other_run, select
+from flows.integrity import remove_corrupt, remove_corrupt_list
 from flows.lock_text import LockFile
 
 if TYPE_CHECKING:
-    from dvc.output import Output
     from dvc.repo import Repo
     from dvc.stage import Stage
 
@@ -60,7 +61,7 @@ def _patient(method: Callable[Concatenate[Workspace, P], T]) -> Callable[Concate
     return call
 
 
-def _patiently(repo: Repo, say: Callable[[str], None], action: Callable[[], T]) -> T:
+def _patiently(repo: Repo, say: Callable[[str], None], action: Callable[[], T], *, wait: bool = True) -> T:
     from dvc.lock import LockError
 
     told = False
@@ -69,6 +70,8 @@ def _patiently(repo: Repo, say: Callable[[str], None], action: Callable[[], T]) 
             with repo.lock:
                 return action()
         except LockError as error:
+            if not wait:
+                raise
             if not told:
                 say(f"waits for another DVC process: {' '.join(str(error).split())}")
             told = True
@@ -110,7 +113,7 @@ class Workspace:
     @_patient
     def changes(self, name: str) -> list[Change]:
         """Why a stage is not up to date; empty when it is."""
-        with _explained(name):
+        with explained(name):
             return stage_changes(self._stages[name])
 
     def has_command(self, name: str) -> bool:
@@ -129,7 +132,7 @@ class Workspace:
         from dvc.stage import PipelineStage
 
         stage = self._stages[name]
-        with _explained(name):
+        with explained(name):
             if not all(out.exists for out in stage.outs):
                 if pull:
                     self._pull(stage)
@@ -155,16 +158,18 @@ class Workspace:
         stage = self._stages[name]
         if stage.always_changed:
             return False
-        with _explained(name):
+        with explained(name):
             if self._kept(stage):
                 return True
+            cached = [out for out in stage.outs if out.use_cache]
+            self._corrupt[name] = found = [change for out in cached for change in remove_corrupt_list(out)]
             stage.remove_outs(ignore_remove=False, force=False)
             try:
                 self._repo.stage_cache.restore(stage, pull=pull)
             except RunCacheNotFoundError:
                 return False
-            found = [change for out in stage.outs if out.use_cache for change in _remove_corrupt(out)]
-            self._corrupt[name] = found
+            stage.save_outs()
+            found += [change for out in cached for change in remove_corrupt(out)]
             if not found:
                 self._save(name, stage)
             return not found
@@ -189,7 +194,7 @@ class Workspace:
     @_patient
     def fetch_run_cache(self) -> None:
         """Take the entries of the run-cache from the default remote, as ``dvc repro --pull`` does first."""
-        with _explained("run-cache"):
+        with explained("run-cache"):
             self._repo.stage_cache.pull(None)
 
     def command(self, name: str) -> Command:
@@ -209,7 +214,7 @@ class Workspace:
         stage = self._stages[name]
         read = [dep.fs_path for dep in stage.deps if dep.fs.protocol == "local"]
         write = [out.fs_path for out in stage.outs]
-        with _explained(name), ExitStack() as marks:
+        with explained(name), ExitStack() as marks:
             hardlink = self._repo.config["core"].get("hardlink_lock", False)
             marks.enter_context(rwlock(self._repo.tmp_dir, self._repo.fs, " ".join(sys.argv), read, write, hardlink))
             stage.save_deps()
@@ -234,7 +239,7 @@ class Workspace:
         """
         stage = self._stages[name]
         try:
-            with _explained(name):
+            with explained(name):
                 stage.save_deps()
                 for dep in stage.deps:
                     if dep.hash_info.value != self._read[name][str(dep)]:
@@ -261,10 +266,31 @@ class Workspace:
             if path not in self._lock_files:
                 rank = {getattr(stage, "name", ""): place for place, stage in enumerate(self._stages.values())}
                 self._lock_files[path] = LockFile(path, rank)
-            with _explained(path.name):
+            with explained(path.name):
                 self._lock_files[path].update(entries, Path(self._repo.tmp_dir))
             self._repo.scm_context.track_file(relpath(str(path)))
         self._unwritten.clear()
+
+    def lock_entries(self, names: Iterable[str]) -> dict[str, Any]:
+        """Entries of dvc.lock of some stages as they are now."""
+        from dvc.stage import PipelineStage
+        from dvc.stage.serialize import to_lockfile
+
+        entries: dict[str, Any] = {}
+        for stage in map(self._stages.__getitem__, names):
+            if isinstance(stage, PipelineStage):
+                entries.update(to_lockfile(stage))
+        return entries
+
+    def own_deps(self, name: str) -> list[str]:
+        """Deps of a stage that no stage makes: relative to the root, or absolute where they lie outside it."""
+        made = [Path(out.fs_path) for stage in self._repo.index.stages for out in stage.outs]
+        found = []
+        for dep in self._stages[name].deps:
+            path = Path(dep.fs_path)
+            if not any(path == out or out in path.parents or path in out.parents for out in made):
+                found.append(str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path))
+        return found
 
     def outs(self, name: str) -> list[Path]:
         """Paths of the outs of a stage."""
@@ -294,7 +320,12 @@ class Workspace:
 
 @contextmanager
 def opened(
-    root: Path, targets: Sequence[str] = (), *, wait: bool = True, say: Callable[[str], None] | None = None
+    root: Path,
+    targets: Sequence[str] = (),
+    *,
+    wait: bool = True,
+    alone: bool = False,
+    say: Callable[[str], None] | None = None,
 ) -> Iterator[Workspace]:
     """Open the repository at ``root`` for one run; close it with every result written.
 
@@ -306,6 +337,8 @@ def opened(
         Stages or outs to bring up to date, with all that they depend on; none means all stages.
     wait
         Wait for another run in this repository to end; else refuse at once.
+    alone
+        Only the targets themselves, whatever they depend on.
     say
         Told, in a sentence, when another run has to be waited for.
 
@@ -327,9 +360,11 @@ def opened(
     except DvcException as error:
         raise GraphError(f"{root}: {error}") from None
     try:
-        with repo, alone(Path(repo.tmp_dir), wait=wait, say=say) as lock_file:
-            chosen = _patiently(repo, say, lambda: select(repo, targets)) if wait else _at_once(repo, targets)
-            workspace = Workspace(Path(repo.root_dir), chosen.upstream, chosen.meta, lock_file, repo, chosen.stages)
+        with repo, _quiet(), no_other_run(Path(repo.tmp_dir), wait=wait, say=say) as lock_file:
+            chosen = _patiently(repo, say, lambda: select(repo, targets, alone=alone), wait=wait)
+            workspace = Workspace(
+                Path(repo.root_dir), chosen.upstream, chosen.meta, lock_file, repo, chosen.stages, say
+            )
             with repo.scm_context(quiet=True):
                 try:
                     yield workspace
@@ -341,51 +376,20 @@ def opened(
         raise LockedError(f"{root}: another DVC process holds the lock of this repository.") from None
 
 
-def _at_once(repo: Repo, targets: Sequence[str]) -> Selection:
-    with repo.lock:
-        return select(repo, targets)
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """DVC tells of every stage on stdout, where the report stands; its warnings stay."""
+    logger = logging.getLogger("dvc")
+    before = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def _to_stderr(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
-
-
-@contextmanager
-def _explained(name: str) -> Iterator[None]:
-    """Errors of DVC and of the disk as errors of this stage, in words."""
-    from dvc.exceptions import DvcException
-    from dvc.lock import LockError
-    from dvc.output import OutputDoesNotExistError
-
-    try:
-        yield
-    except LockError:
-        raise
-    except OutputDoesNotExistError as error:
-        raise GraphError(f"{name}: the command ended without an error, but {error}") from None
-    except (DvcException, OSError, sqlite3.Error) as error:
-        raise FlowError(f"{name}: {' '.join(str(error).split()) or type(error).__name__}") from error
-
-
-def _remove_corrupt(out: Output) -> Iterator[Change]:
-    """Hash what was just linked from the cache; remove objects that do not hold what their name says."""
-    from dvc_data.hashfile.hash import file_md5
-    from dvc_data.hashfile.tree import Tree
-
-    listed = out.get_obj()
-    if isinstance(listed, Tree):
-        files = [(Path(out.fs_path, *key), digest) for key, (_, digest) in listed.as_dict().items()]
-    else:
-        files = [(Path(out.fs_path), out.hash_info)]
-    corrupt = False
-    for path, digest in files:
-        found = file_md5(str(path), name=digest.name)
-        if found != digest.value:
-            corrupt = True
-            Path(out.cache.oid_to_path(digest.value)).unlink(missing_ok=True)
-            yield Change("out", str(out), digest.value[:8], f"cache object corrupt, holds {found[:8]}")
-    if corrupt:
-        out.remove()
 
 
 def _numbers(value: Any, above: str = "") -> Iterator[tuple[str, float]]:

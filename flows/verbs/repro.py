@@ -6,12 +6,14 @@ import argparse
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
 from flows.devices import parse_devices
 from flows.plan import idle_report
 from flows.report import RunReport, text_table
+from flows.serving import use_server
 from flows.workspace import opened
 
 
@@ -22,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--devices", default="auto", help="for stages marked gpu: auto, cpu:2 or cuda:0,1")
     parser.add_argument("--keep-going", action="store_true", help="go on with what does not depend on a failed stage")
     parser.add_argument("--pull", action="store_true", help="look for results in the DVC remote too")
+    parser.add_argument("--remote", action="store_true", help="send stages to the workers of the pools gpu and cpu")
     parser.add_argument("--no-wait", action="store_true", help="refuse, rather than wait, while another run works here")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
@@ -35,16 +38,18 @@ def run(options: argparse.Namespace) -> int:
         if idle is not None:
             show(idle.as_json(), as_json=options.json)
             return 0
-        from flows.repro import RunFailed, run_flow
+        from flows.repro import run_in
 
         choice = {"devices": options.devices, "keep_going": options.keep_going, "pull": options.pull}
-        try:
-            report = run_flow(jobs, workspace, targets=options.targets, root=str(workspace.root), **choice)
-        except RunFailed as failed:
-            show(failed.report.as_json(), as_json=options.json)
-            return failed.exit_code
-        show(report, as_json=options.json)
-        return 0
+        report, server_lost = run_in(workspace, jobs, targets=options.targets, **choice)
+    show(report.as_json(), as_json=options.json)
+    if server_lost:
+        print("warning: Prefect's server was lost, it does not show all of this run", file=sys.stderr)
+        # Prefect's threads would try for minutes to tell the server that is gone; nothing else is left to do.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(report.exit_code)
+    return report.exit_code
 
 
 def show(report: dict[str, Any], *, as_json: bool) -> None:

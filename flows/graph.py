@@ -1,0 +1,139 @@
+"""The stages that a run is about, found in DVC's graph, or refused before anything starts; and the lock of the run."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flows.errors import GraphError, LockedError
+
+if TYPE_CHECKING:
+    from dvc.repo import Repo
+    from dvc.stage import Stage
+
+DEVICES = ("cpu", "gpu")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Stages by name in DVC's order, the stages each depends on, and their ``meta`` blocks."""
+
+    stages: dict[str, Stage]
+    upstream: dict[str, frozenset[str]]
+    meta: dict[str, dict[str, Any]]
+
+
+@contextmanager
+def no_other_run(folder: Path, *, wait: bool, say: Callable[[str], None]) -> Iterator[int]:
+    """Keep other runs out of a workspace; the kernel frees the lock of a process that dies."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "flows.lock"
+    with path.open("a+") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            stream.seek(0)
+            # The pid may be that of a run that was killed while one of its stages still works.
+            who = f"another run works in this repository ({stream.read().strip() or 'unknown'}, or a stage it left)"
+            if not wait:
+                raise LockedError(
+                    f"{folder.parent.parent}: {who}. Wait for it, or end it, or run in a worktree of your own."
+                ) from None
+            say(f"waits: {who}")
+            fcntl.flock(stream, fcntl.LOCK_EX)
+        stream.truncate(0)
+        stream.write(f"pid {os.getpid()} on {socket.gethostname()}\n")
+        stream.flush()
+        yield stream.fileno()
+
+
+def select(repo: Repo, targets: Sequence[str], *, alone: bool = False) -> Selection:
+    """The stages that targets need, or all; ``alone`` the targets only.
+
+    Raises
+    ------
+    GraphError
+        DVC refuses the graph or a target, a dep is missing, or a ``meta`` block asks for what there is not.
+    """
+    from dvc.exceptions import DvcException
+    from dvc.repo.reproduce import get_active_graph, plan_repro
+
+    try:
+        repo._reset()
+        graph = repo.index.graph
+        active = get_active_graph(graph)
+        chosen = [found.stage for target in targets for found in repo.stage.collect_granular(target)]
+        order = [stage for stage in plan_repro(active, chosen) if not alone or stage in chosen]
+    except DvcException as error:
+        causes, cause = [str(error)], error.__cause__
+        while cause is not None:
+            causes.append(str(cause))
+            cause = cause.__cause__
+        raise GraphError(f"{repo.root_dir}: {': '.join(' '.join(text.split()) for text in causes if text)}") from None
+    names = {stage: _name(repo, stage) for stage in order}
+    stages = {name: stage for stage, name in names.items()}
+    upstream = {
+        name: frozenset(names[other] for other in active.successors(stage) if other in names)
+        for name, stage in stages.items()
+    }
+    meta = {name: dict(getattr(stage, "meta", None) or {}) for name, stage in stages.items()}
+    _refuse_missing_deps(stages.values(), [out.fs_path for stage in graph for out in stage.outs])
+    _refuse_meta(meta)
+    return Selection(stages, upstream, meta)
+
+
+def _name(repo: Repo, stage: Stage) -> str:
+    """A stage's address as DVC writes it in the root of the repository, wherever this process works."""
+    path = Path(stage.path).relative_to(repo.root_dir).as_posix()
+    stage_name = getattr(stage, "name", None)
+    if stage_name is None:
+        return path
+    return str(stage_name) if path == "dvc.yaml" else f"{path}:{stage_name}"
+
+
+def _refuse_missing_deps(stages: Iterable[Stage], made: Sequence[str]) -> None:
+    """A dep that is not there and that no stage makes cannot be had by running anything."""
+    from dvc.dependency.param import ParamsDependency
+
+    outs = set(made)
+    above = {str(parent) for out in made for parent in Path(out).parents}
+    for stage in stages:
+        if stage.frozen:
+            continue
+        for dep in stage.deps:
+            path = str(getattr(dep, "fs_path", ""))
+            if not path or dep.fs.protocol != "local":
+                continue
+            if path in outs or path in above or not outs.isdisjoint(map(str, Path(path).parents)):
+                continue
+            if not dep.exists:
+                raise GraphError(
+                    f"stage {stage.addressing}: its dep {dep} is missing, and no stage makes it. "
+                    "Put it there, or correct the path in dvc.yaml or params.yaml."
+                )
+            if isinstance(dep, ParamsDependency):
+                _refuse_missing_params(stage, dep)
+
+
+def _refuse_missing_params(stage: Stage, dep: Any) -> None:
+    from dvc.exceptions import DvcException
+
+    try:
+        dep.get_hash()
+    except DvcException as error:
+        raise GraphError(f"stage {stage.addressing}: {error}") from None
+
+
+def _refuse_meta(meta: dict[str, dict[str, Any]]) -> None:
+    for name, block in meta.items():
+        device, share = block.get("device", "cpu"), block.get("share", 1)
+        if device not in DEVICES:
+            raise GraphError(f"stage {name}: meta.device is {device!r}; expected cpu or gpu.")
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
+            raise GraphError(f"stage {name}: meta.share is {share!r}; expected a number above 0 and at most 1.")
