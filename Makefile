@@ -28,8 +28,8 @@ repro: venv ## run the stages that changed; ends with data/report/index.html
 	dvc repro
 	@echo "the report: $(abspath data/report/index.html)"
 
-serve: venv ## Prefect server, workers and deployments on this machine, in the background; PORT=4200
-	@python -m flows serve $(if $(PORT),--port $(PORT))
+serve: venv ## Prefect server, workers and deployments on this machine, in the background; PORT=4200 ADDRESS=127.0.0.1
+	@python -m flows serve $(if $(PORT),--port $(PORT)) $(if $(ADDRESS),--address $(ADDRESS))
 
 stop: ## end what `make serve` started, and nothing else
 	@python -m flows stop

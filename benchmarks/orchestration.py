@@ -310,7 +310,7 @@ def change_source(at: Path) -> None:
 def change_command(at: Path, graph: Graph, name: str) -> None:
     """That stage must run, and no other: its out stays the same."""
     file = at / "dvc.yaml"
-    changed = f"{graph.command(name)} && : {time.time_ns()}"
+    changed = f"{graph.command(name)} && true {time.time_ns()}"
     lines = [f"    cmd: {changed}" if f"echo {name} >" in line else line for line in file.read_text().splitlines()]
     file.write_text("\n".join(lines) + "\n")
 

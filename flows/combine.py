@@ -23,6 +23,10 @@ from flows.yaml_blocks import load, with_block, with_value
 INPUTS, UNTRACKED, ORIGIN = "Rerun-Inputs", "Rerun-Untracked", "Rerun-Origin"
 
 
+class UnknownKey(UnknownName):
+    """A key of params.yaml that is not there, or a value that is none."""
+
+
 class DirtyError(FlowError):
     """Uncommitted changes, and nobody said what shall become of them."""
 
@@ -253,13 +257,13 @@ def _set(word: str, here: Snapshot, texts: dict[str, str]) -> tuple[str, tuple[A
             hint = f" (+{'.'.join(keys)}=... adds a key)"
         else:
             hint = f" ({'.'.join(keys[:-1])} is no block of keys)"
-        raise UnknownName(
+        raise UnknownKey(
             f"{option}: {PARAMS} has no key {'.'.join(keys)}{hint}{'; nearest: ' + ', '.join(close) if close else ''}."
         )
     try:
         value = YAML().load(text)
     except YAMLError as error:
-        raise UnknownName(f"{option}: the value is not YAML: {' '.join(str(error).split())}") from None
+        raise UnknownKey(f"{option}: the value is not YAML: {' '.join(str(error).split())}") from None
     texts[PARAMS] = with_value(texts.get(PARAMS, here.params), keys, value)
     return ".".join(keys), (parent.get(keys[-1]), value)
 

@@ -56,15 +56,27 @@ def push_outs(workspace: Workspace, names: Iterable[str]) -> None:
 
 
 def pull_outs(workspace: Workspace, names: Iterable[str]) -> None:
-    """Fetch the outs of some stages, as dvc.lock names them, and lay them into the workspace."""
+    """Fetch the outs of some stages, as dvc.lock names them, and lay them into the workspace.
+
+    Raises
+    ------
+    ExchangeError
+        The remote lacks some; the message names the stage.
+    """
+    from dvc.exceptions import CollectCacheError
+
     for stage in _stages(workspace, names):
-        for odb, objects in stage.get_used_objs().items():
-            result = workspace._repo.cloud.pull(objects, odb=odb)
-            if result.failed:
-                raise ExchangeError(
-                    f"stage {stage.addressing}: {len(result.failed)} objects of its outs are not in the DVC remote; "
-                    f"`dvc push {stage.addressing}` where they are."
-                )
+        try:
+            lacking = any(
+                workspace._repo.cloud.pull(objects, odb=odb).failed for odb, objects in stage.get_used_objs().items()
+            )
+        except CollectCacheError:  # the list of a folder's files
+            lacking = True
+        if lacking:
+            raise ExchangeError(
+                f"stage {stage.addressing}: its outs are not all in the DVC remote; `dvc push {stage.addressing}` "
+                "where they are."
+            )
         with workspace._repo.lock:
             stage.checkout()
 

@@ -24,20 +24,13 @@ def remove_corrupt_list(out: Output) -> Iterator[Change]:
 
 
 def remove_corrupt(out: Output) -> Iterator[Change]:
-    """Hash what was just linked from the cache; remove objects that do not hold what their name says."""
+    """Hash the objects of the cache that an out, as it was just hashed, is made of; remove those that are others."""
     from dvc_data.hashfile.hash import file_md5
-    from dvc_data.hashfile.tree import Tree
 
-    tree: Any = out.get_obj() if out.hash_info.isdir else None
-    named = {Path(out.fs_path): out.hash_info}
-    if isinstance(tree, Tree):
-        named = {Path(out.fs_path, *key): digest for key, (_, digest) in tree.iteritems()}
-    corrupt = False
-    for path, digest in named.items():
-        found = file_md5(str(path), name=digest.name)
-        if found != digest.value:
-            corrupt = True
-            Path(out.cache.oid_to_path(digest.value)).unlink(missing_ok=True)
+    listed: Any = out.get_obj() if out.hash_info.isdir else None
+    digests = [out.hash_info] if listed is None else [digest for _, (_, digest) in listed.iteritems()]
+    for digest in digests:
+        path = Path(out.cache.oid_to_path(digest.value))
+        if path.is_file() and (found := file_md5(str(path), name=digest.name)) != digest.value:
+            path.unlink()
             yield Change("out", str(out), digest.value[:8], f"corrupt in cache: {found[:8]}")
-    if corrupt:
-        out.remove()

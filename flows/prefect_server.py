@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 
 from prefect.client.orchestration import get_client
+from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 ATTEMPTS = 3
 SECONDS = 5.0
@@ -28,12 +31,17 @@ def answers(url: str) -> bool:
 
 
 def lost() -> str | None:
-    """The address of the flow run's server where that is gone; then no later call waits for it either."""
-    client = get_client(sync_client=True)
-    url = str(client.api_url)
-    if answers(url):
-        return None
-    # The transport's retries are no public setting; without this the end of the flow hangs for a minute.
-    with contextlib.suppress(AttributeError):
-        client._client._transport._pool._retries = 0  # type: ignore[attr-defined]
-    return url
+    """The address of the flow run's server where that is gone, else None."""
+    url = str(get_client(sync_client=True).api_url)
+    return None if answers(url) else url
+
+
+@contextlib.contextmanager
+def without_server() -> Iterator[None]:
+    """Prefect's own calls fail at once, and its complaints about that are not shown."""
+    logging.disable(logging.CRITICAL)
+    try:
+        with temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}):
+            yield
+    finally:
+        logging.disable(logging.NOTSET)

@@ -5,48 +5,35 @@ from __future__ import annotations
 import heapq
 import os
 import queue
-import shutil
-import signal
 import sys
-import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prefect import flow, get_run_logger, task
-from prefect.cache_policies import NO_CACHE
+from prefect import flow, get_run_logger
 from prefect.settings import get_current_settings
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from flows.artifacts import try_publishing
-from flows.devices import HIDDEN, POLL_SECONDS, Device, Lease, leased, parse_devices, try_lease
+from flows.devices import POLL_SECONDS, Device, Lease, parse_devices, try_lease
 from flows.errors import FlowError
 from flows.plan import heights, in_order
-from flows.process import FROM_OUTSIDE, Processes, ended_by_signal
-from flows.prefect_server import answers
+from flows.prefect_server import answers, without_server
+from flows.process import Processes
 from flows.report import DONE, GATE_STOPPED, STOPPED, RunReport, StageReport
-from flows.workspace import Command, Workspace, opened
+from flows.stage_task import Order, StageFailed, run_stage
+from flows.workspace import Workspace, opened
 
 if TYPE_CHECKING:
     from prefect.futures import PrefectFuture
 
-RETRIES = 1
+__all__ = ["Order", "Run", "RunFailed", "StageFailed", "repro", "run_flow", "run_in", "run_stage"]
+
 #: Stages at a time that a run waits for elsewhere; the pools' workers say how many really run.
 REMOTE_JOBS = 64
-
-
-class StageFailed(FlowError):
-    """A stage's command ended with an error."""
-
-    def __init__(self, name: str, code: int, last: str, *, again: bool = True) -> None:
-        self.code, self.last = code, last
-        number = ended_by_signal(code)
-        self.worth_retrying = again and number in FROM_OUTSIDE
-        ended = f"exited with {code}" if number is None else f"was ended by {signal.Signals(number).name}"
-        super().__init__(f"stage {name} {ended}{': ' + last if last else ''}")
 
 
 class RunFailed(FlowError):
@@ -56,58 +43,6 @@ class RunFailed(FlowError):
         self.report = report
         self.exit_code = report.exit_code
         super().__init__(report.counts())
-
-
-def _worth_retrying(task_: Any, run: Any, state: Any) -> bool:
-    """A process that was killed from outside may be tried again; a stage that says no may not."""
-    error = state.result(raise_on_failure=False)
-    return isinstance(error, StageFailed) and error.worth_retrying
-
-
-@dataclass(slots=True, eq=False)
-class Order:
-    """What a stage's task needs beyond its name; a plain object, which Prefect neither walks into nor stores."""
-
-    command: Command
-    devices: Sequence[Device]
-    inherited: Sequence[int]
-    processes: Processes
-    #: Held already by who sends the stage; else one of ``devices`` is waited for.
-    lease: Lease | None = None
-    #: What the command writes.
-    outs: Sequence[Path] = ()
-    runs: int = 0
-
-    def prepare(self) -> None:
-        """Before a second run, remove what the first left, as was done before the first."""
-        self.runs += 1
-        for out in self.outs if self.runs > 1 else ():
-            if out.is_dir() and not out.is_symlink():
-                shutil.rmtree(out)
-            else:
-                out.unlink(missing_ok=True)
-
-
-@task(name="stage", cache_policy=NO_CACHE, retries=RETRIES, retry_condition_fn=_worth_retrying, persist_result=False)
-def run_stage(name: str, share: float, order: Order) -> tuple[float, str | None]:
-    """Run one stage's command; return its seconds and its device. What it prints goes to the log of this task."""
-    logger = get_run_logger()
-    last = ""
-
-    def say(line: str) -> None:
-        nonlocal last
-        last = line or last
-        logger.info("%s", line)
-
-    waited = leased(order.devices, share) if order.devices and not order.lease else nullcontext(order.lease)
-    with waited as lease:
-        order.prepare()
-        start = time.monotonic()
-        inherited = [*order.inherited, *(lease.files if lease else ())]
-        code = order.processes.run(order.command, lease.environment if lease else HIDDEN, inherited, say)
-        if code:
-            raise StageFailed(name, code, last, again=not order.processes.ended)
-        return time.monotonic() - start, str(lease.device) if lease else None
 
 
 class Run:
@@ -348,8 +283,9 @@ def repro(
                 workspace.write_lock()
             finally:
                 published = try_publishing(run.report, before, workspace)
-                if held:
-                    held.server_lost = not published
+                if held and not published:
+                    held.server_lost = True
+                    held.rest.enter_context(without_server())
     if report.exit_code:
         raise RunFailed(report)
     return report.as_json()
@@ -370,6 +306,8 @@ class _Held:
     workspace: Workspace
     run: Run | None = None
     server_lost: bool = False
+    #: What holds from the moment on when the server is lost, until the flow is left.
+    rest: ExitStack = field(default_factory=ExitStack)
 
 
 _held: ContextVar[_Held | None] = ContextVar("held", default=None)
@@ -415,6 +353,7 @@ def run_in(workspace: Workspace, jobs: int, **parameters: Any) -> tuple[RunRepor
             raise FlowError(f"Prefect: {' '.join(str(error).split()) or type(error).__name__}") from error
         held.server_lost = True
     finally:
+        held.rest.close()
         _held.reset(token)
     assert held.run is not None
     return held.run.report, held.server_lost

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from flows.combine import Combination, Request, combine, split
+from flows.combine import Combination, Request, UnknownKey, combine, split
 from flows.compare import markdown_table, short_names, shown, text_columns
 from flows.git import Commit, Git, GitError
 from flows.pointers import PARAMS, Names, Snapshot, UnknownName, block
@@ -212,9 +212,9 @@ def _content(git: Git, snapshot: Snapshot, name: str, option: str) -> str | None
 def _version(root: Path, name: str, commit: Commit, request: Request) -> Version:
     try:
         combination = combine(root, replace(request, data_revs=(f"{name}={commit.id}",)))
+    except UnknownKey:
+        raise
     except UnknownName as error:
-        if any(setting.partition("=")[0] in str(error).partition(":")[0] for setting in request.settings):
-            raise
         return Version(commit, None, "absent", str(error))
     result = settled(combination)
     return Version(commit, combination, result.outcome if result else "to do", "", result)

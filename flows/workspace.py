@@ -14,9 +14,8 @@ the way is waited for. All methods are for one thread: the commands run elsewher
 from __future__ import annotations
 
 import functools
-import logging
+import sqlite3
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -24,8 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from flows.changes import Change, command_lines, out_changes, stage_changes
-from flows.dvc_errors import explained
-from flows.errors import GraphError, LockedError
+from flows.dvc_errors import explained, patiently, quiet
+from flows.errors import FlowError, GraphError, LockedError
 from flows.graph import no_other_run, select
 from flows.integrity import remove_corrupt, remove_corrupt_list
 from flows.lock_text import LockFile
@@ -39,7 +38,6 @@ __all__ = ["LOCK_FILE", "Change", "Command", "Workspace", "opened"]
 P = ParamSpec("P")
 T = TypeVar("T")
 LOCK_FILE = "dvc.lock"
-POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -56,26 +54,9 @@ def _patient(method: Callable[Concatenate[Workspace, P], T]) -> Callable[Concate
 
     @functools.wraps(method)
     def call(self: Workspace, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return _patiently(self._repo, self.say, lambda: method(self, *args, **kwargs))
+        return patiently(self._repo, self.say, lambda: method(self, *args, **kwargs))
 
     return call
-
-
-def _patiently(repo: Repo, say: Callable[[str], None], action: Callable[[], T], *, wait: bool = True) -> T:
-    from dvc.lock import LockError
-
-    told = False
-    while True:
-        try:
-            with repo.lock:
-                return action()
-        except LockError as error:
-            if not wait:
-                raise
-            if not told:
-                say(f"waits for another DVC process: {' '.join(str(error).split())}")
-            told = True
-            time.sleep(POLL_SECONDS)
 
 
 @dataclass
@@ -109,6 +90,7 @@ class Workspace:
     _marks: dict[str, ExitStack] = field(default_factory=dict)
     _lock_files: dict[Path, LockFile] = field(default_factory=dict)
     _corrupt: dict[str, list[Change]] = field(default_factory=dict)
+    _suspect: set[str] = field(default_factory=set)
 
     @_patient
     def changes(self, name: str) -> list[Change]:
@@ -163,6 +145,8 @@ class Workspace:
                 return True
             cached = [out for out in stage.outs if out.use_cache]
             self._corrupt[name] = found = [change for out in cached for change in remove_corrupt_list(out)]
+            if any(out.hash_info and out.changed_cache() for out in cached):
+                self._suspect.add(name)
             stage.remove_outs(ignore_remove=False, force=False)
             try:
                 self._repo.stage_cache.restore(stage, pull=pull)
@@ -170,7 +154,9 @@ class Workspace:
                 return False
             stage.save_outs()
             found += [change for out in cached for change in remove_corrupt(out)]
-            if not found:
+            if found:
+                stage.remove_outs(ignore_remove=False, force=False)
+            else:
                 self._save(name, stage)
             return not found
 
@@ -250,6 +236,11 @@ class Workspace:
 
     def _save(self, name: str, stage: Stage) -> None:
         stage.save(run_cache=all(out.use_cache or out.is_metric or out.is_plot for out in stage.outs))
+        if name in self._suspect or self._corrupt.get(name):
+            # DVC would not write an object that is there by name.
+            for out in stage.outs:
+                if out.use_cache:
+                    list(remove_corrupt(out))
         stage.commit()
         self._unwritten[name] = stage
 
@@ -359,9 +350,11 @@ def opened(
         repo = Repo(str(root), config=config)
     except DvcException as error:
         raise GraphError(f"{root}: {error}") from None
+    except (OSError, sqlite3.Error) as error:
+        raise FlowError(f"{root}: DVC cannot write its own files: {error}") from None
     try:
-        with repo, _quiet(), no_other_run(Path(repo.tmp_dir), wait=wait, say=say) as lock_file:
-            chosen = _patiently(repo, say, lambda: select(repo, targets, alone=alone), wait=wait)
+        with repo, quiet(), no_other_run(Path(repo.tmp_dir), wait=wait, say=say) as lock_file:
+            chosen = patiently(repo, say, lambda: select(repo, targets, alone=alone), wait=wait)
             workspace = Workspace(
                 Path(repo.root_dir), chosen.upstream, chosen.meta, lock_file, repo, chosen.stages, say
             )
@@ -374,18 +367,6 @@ def opened(
                     workspace.write_lock()
     except LockError:
         raise LockedError(f"{root}: another DVC process holds the lock of this repository.") from None
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """DVC tells of every stage on stdout, where the report stands; its warnings stay."""
-    logger = logging.getLogger("dvc")
-    before = logger.level
-    logger.setLevel(logging.WARNING)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
 
 
 def _to_stderr(text: str) -> None:

@@ -52,12 +52,23 @@ def with_block(text: str, other: str, keys: Keys) -> str:
 
 
 def with_value(text: str, keys: Keys, value: Any) -> str:
-    """A text in which the value at ``keys`` is another one; the mappings above it must be there."""
+    """A text in which the value at ``keys`` is another one; mappings above it are made where they lack.
+
+    Raises
+    ------
+    GraphError
+        The YAML that comes out does not read as what was meant.
+    """
 
     def put(document: Any) -> None:
-        _at(document, keys[:-1])[keys[-1]] = value
+        for key in keys[:-1]:
+            document = document.setdefault(key, CommentedMap())
+        document[keys[-1]] = value
 
-    return _edited(text, put)
+    result = _edited(text, put)
+    if not _reads_as(result, _replaced(load(text, "the text"), keys, value)):
+        raise GraphError(f"{'.'.join(keys)}: {value!r} cannot be written into this YAML text; commit it by hand.")
+    return result
 
 
 def _spliced(text: str, other: str, keys: Keys) -> str | None:

@@ -13,7 +13,6 @@ from typing import Any
 from flows.devices import parse_devices
 from flows.plan import idle_report
 from flows.report import RunReport, text_table
-from flows.serving import use_server
 from flows.workspace import opened
 
 

@@ -75,8 +75,10 @@ def start_server(home: Path) -> Server:
     server = Server(environment, process)
     # curl waits and asks again on its own: no test sleeps.
     asked = subprocess.run(
-        ["curl", "-sf", "-o", "/dev/null", "--retry", str(START_SECONDS), "--retry-delay", "1", "--retry-connrefused"]
-        + [f"{server.url}/health"],
+        [
+            *("curl", "-sf", "-o", "/dev/null", "--retry", str(START_SECONDS), "--retry-delay", "1"),
+            *("--retry-connrefused", f"{server.url}/health"),
+        ],
         check=False,
     )
     if asked.returncode or process.poll() is not None:
@@ -169,7 +171,7 @@ class ForkServer:
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
-        fifo = Path(paths["fifo"]).open()
+        fifo = Path(paths["fifo"]).open()  # noqa: SIM115
         return Started(int(fifo.readline()), Path(paths["out"]), Path(paths["err"]), fifo)
 
     def stop(self) -> None:

@@ -25,7 +25,11 @@ def build(project: Project) -> None:
 def cached(project: Project, stage: str) -> Path:
     """The cache object of a stage's out."""
     (out,) = yaml.safe_load(project.read("dvc.lock"))["stages"][stage]["outs"]
-    return project.root / ".dvc/cache/files/md5" / out["md5"][:2] / out["md5"][2:]
+    return object_of(project, out["md5"])
+
+
+def object_of(project: Project, digest: str) -> Path:
+    return project.root / ".dvc/cache/files/md5" / digest[:2] / digest[2:]
 
 
 def rot(path: Path) -> None:
@@ -40,8 +44,8 @@ def test_rotten_objects_are_found_named_and_computed_again(project: Project) -> 
     rot(cached(project, "one"))
     (project.root / "one.txt").unlink()
     tree = cached(project, "many")
-    inside = json.loads(tree.read_text())[0]["md5"]
-    rot(project.root / ".dvc/cache/files/md5" / inside[:2] / inside[2:])
+    inside = json.loads(tree.read_text())[1]["md5"]
+    rot(object_of(project, inside))
     for path in (project.root / "d").iterdir():
         path.unlink()
     (project.root / "d").rmdir()
@@ -50,9 +54,10 @@ def test_rotten_objects_are_found_named_and_computed_again(project: Project) -> 
     assert run.outcomes == {"one": "ran", "many": "ran", "last": "up to date"}
     assert run.why("one")[-1][:2] == ("out", "one.txt")
     assert str(run.why("one")[-1][3]).startswith("corrupt in cache")
-    assert str(run.why("many")[-1][3]).startswith("corrupt in cache")
+    assert run.why("many")[-1][:2] == ("out", "d")
     assert project.read("one.txt") == "content of x\n"
     assert cached(project, "one").read_text() == "content of x\n"
+    assert object_of(project, inside).read_text() == "b\n"
     project.assert_clean()
 
 
@@ -106,20 +111,30 @@ def test_no_room_for_the_coordinator(project: Project) -> None:
     """The cache lies where nothing can be written: the stage has failed, and says why; the books stay valid."""
     project.graph(
         first={"cmd": "cp x first.txt", "deps": ["x"], "outs": ["first.txt"]},
-        big={"cmd": "head -c 300000 /dev/zero > big.bin", "deps": ["first.txt"], "outs": ["big.bin"]},
+        big={"cmd": "head -c 20000000 /dev/zero > big.bin", "deps": ["first.txt"], "outs": ["big.bin"]},
     )
     project.file("x", "1")
     # The limit of a file's size holds for the coordinator; its stage lifts its own.
     graph = project.read("dvc.yaml").replace("head -c", "ulimit -f unlimited; head -c")
     project.file("dvc.yaml", graph)
-    run = project.repro("--jobs", "1", FLOWS_TEST_FILE_LIMIT="200000")
-    assert run.code == 1 and run.out, run.err
+    run = project.repro("--jobs", "1", FLOWS_TEST_FILE_LIMIT="4000000")
+    assert run.code == 1, run.err
     assert run.outcomes == {"first": "ran", "big": "failed"}
-    assert "File too large" in run.stages["big"]["detail"]
-    assert "Traceback" not in run.err
+    assert "is the disk full?" in run.stages["big"]["detail"]
     assert list(yaml.safe_load(project.read("dvc.lock"))["stages"]) == ["first"]
     assert project.repro().outcomes == {"first": "up to date", "big": "ran"}
     project.assert_clean()
+
+
+def test_no_room_at_all(project: Project) -> None:
+    build(project)
+    before = project.read("dvc.lock")
+    project.file("x", "other\n")
+    run = project.repro(FLOWS_TEST_FILE_LIMIT="10")
+    assert run.code == 1
+    assert "Traceback" not in run.err
+    assert "error: " in run.err
+    assert project.read("dvc.lock") == before
 
 
 @pytest.mark.parametrize("year", [1975, 2090])
