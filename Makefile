@@ -34,11 +34,18 @@ serve: venv ## Prefect server, workers and deployments on this machine, in the b
 stop: ## end what `make serve` started, and nothing else
 	@python -m flows stop
 
-test: venv ## all tests
-	python -m pytest -n 2 --dist loadfile -q
+# The suites of flows/ with servers, workers and kills take longer than all others together.
+FAST_FLOWS := tests/flows/test_devices.py tests/flows/test_rerun_blocks.py
+
+test: venv ## all tests but the long ones of flows/
+	python -m pytest -n 2 --dist loadfile -q --ignore=tests/flows tests
+	python -m pytest -n 2 --dist loadfile -q $(FAST_FLOWS)
+
+test-flows: venv ## flows/ against a real Prefect server, workers, sshd, S3 and PostgreSQL where they are installed
+	python -m pytest -n 2 --dist loadfile -q tests/flows
 
 test-fast: venv ## the tests without the real graph
-	python -m pytest -n 2 --dist loadfile -q -m 'not e2e'
+	python -m pytest -n 2 --dist loadfile -q -m 'not e2e' --ignore=tests/flows tests
 
 lint: venv ## ruff, strict mypy, and dvc.yaml against the imports
 	ruff check .
