@@ -51,7 +51,10 @@ def page_list(report: RunReport, workspace: Workspace) -> str:
     for stage in report.stages:
         if stage.outcome in DONE:
             pages += [page for out in workspace.outs(stage.name) if (page := out / "index.html").is_file()]
-    return "\n".join(f"- [{page.relative_to(workspace.root)}]({page.as_uri()})" for page in sorted(pages)) or "none"
+    return (
+        "\n".join(f"- [{page.relative_to(workspace.root)}]({page.as_uri()})" for page in sorted(pages))
+        or "No page was written."
+    )
 
 
 def _number(value: float | None) -> str:

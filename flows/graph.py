@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from flows.errors import GraphError, LockedError
 
 if TYPE_CHECKING:
+    from dvc.dependency.param import ParamsDependency
     from dvc.repo import Repo
     from dvc.stage import Stage
 
@@ -101,6 +102,7 @@ def _refuse_missing_deps(stages: Iterable[Stage], made: Sequence[str]) -> None:
     """A dep that is not there and that no stage makes cannot be had by running anything."""
     from dvc.dependency.param import ParamsDependency
 
+    params: list[tuple[Stage, ParamsDependency]] = []
     outs = set(made)
     above = {str(parent) for out in made for parent in Path(out).parents}
     for stage in stages:
@@ -118,16 +120,29 @@ def _refuse_missing_deps(stages: Iterable[Stage], made: Sequence[str]) -> None:
                     "Put it there, or correct the path in dvc.yaml or params.yaml."
                 )
             if isinstance(dep, ParamsDependency):
-                _refuse_missing_params(stage, dep)
+                params.append((stage, dep))
+    _refuse_missing_params(params)
 
 
-def _refuse_missing_params(stage: Stage, dep: Any) -> None:
+def _refuse_missing_params(deps: Iterable[tuple[Stage, ParamsDependency]]) -> None:
+    """Params that their file lacks; each file is read once, however many stages read it."""
+    from dvc.dependency.param import read_param_file
     from dvc.exceptions import DvcException
 
-    try:
-        dep.get_hash()
-    except DvcException as error:
-        raise GraphError(f"stage {stage.addressing}: {error}") from None
+    by_file: dict[str, list[tuple[Stage, ParamsDependency]]] = {}
+    for stage, dep in deps:
+        by_file.setdefault(dep.fs_path, []).append((stage, dep))
+    for path, readers in by_file.items():
+        keys = sorted({key for _, dep in readers for key in dep.params})
+        try:
+            found = read_param_file(readers[0][1].repo.fs, path, keys, flatten=True) if keys else {}
+        except DvcException as error:
+            raise GraphError(f"{path}: {error}") from None
+        for stage, dep in readers:
+            if missing := [key for key in dep.params if key not in found]:
+                raise GraphError(
+                    f"stage {stage.addressing}: {dep} has no {', '.join(missing)}. Add it, or correct dvc.yaml."
+                )
 
 
 def _refuse_meta(meta: dict[str, dict[str, Any]]) -> None:

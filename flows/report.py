@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -54,7 +55,8 @@ class StageReport:
         words = [str(change) for change in self.why[:SHOWN_CHANGES]]
         if len(self.why) > SHOWN_CHANGES:
             words.append(f"and {len(self.why) - SHOWN_CHANGES} more")
-        return "; ".join([*words, *([self.detail] if self.detail else [])]) or "-"
+        # What went wrong comes first: what had changed is its background.
+        return "; ".join([*([self.detail] if self.detail else []), *words]) or "-"
 
 
 @dataclass
@@ -122,7 +124,7 @@ class RunReport:
                 stage.name,
                 stage.outcome,
                 stage.reason,
-                f"{stage.seconds:.1f}" if stage.seconds else "-",
+                shown_seconds(stage.seconds),
                 stage.device or "-",
             )
             for stage in self.stages
@@ -131,22 +133,30 @@ class RunReport:
     def markdown(self) -> str:
         """The table as Prefect's UI shows it."""
         lines = ["| stage | outcome | why | seconds | device |", "|---|---|---|---:|---|"]
-        lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in self.rows()]
+        lines += [
+            "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in self.rows()
+        ]
         return "\n".join([f"**{self.counts()}**", "", *lines])
+
+
+def shown_seconds(seconds: float) -> str:
+    """Seconds with as many digits as tell something."""
+    return "-" if not seconds else f"{seconds:.2f}" if seconds < 1 else f"{seconds:.1f}"
 
 
 HEADS = ("stage", "outcome", "why", "seconds", "device")
 
 
 def text_table(rows: Sequence[tuple[str, ...]], width: int) -> str:
-    """Rows under their heads, the third column cut so that lines fit a terminal of a width."""
+    """Rows under their heads, the third column wrapped so that lines fit a terminal of a width."""
     table = [HEADS, *rows]
     widths = [max(len(row[column]) for row in table) for column in range(len(HEADS))]
-    room = max(20, width - sum(widths) + widths[2] - 2 * (len(HEADS) - 1))
+    room = max(24, width - sum(widths) + widths[2] - 2 * (len(HEADS) - 1))
     widths[2] = min(widths[2], room)
     lines = []
     for row in table:
-        why = row[2] if len(row[2]) <= widths[2] else row[2][: widths[2] - 1] + "…"
-        cells = (row[0], row[1], why, row[3], row[4])
+        first, *more = textwrap.wrap(row[2], widths[2]) or [""]
+        cells = (row[0], row[1], first, row[3], row[4])
         lines.append("  ".join(cell.ljust(w) for cell, w in zip(cells, widths, strict=True)).rstrip())
+        lines += [" " * (widths[0] + widths[1] + 4) + text for text in more]
     return "\n".join(lines)

@@ -187,6 +187,7 @@ class Run:
                 self.workspace.give_up(name)
                 stopped = isinstance(result, StageFailed) and result.code == GATE_STOPPED
                 report.outcome, report.detail = ("gate stopped" if stopped else "failed"), str(result)
+                report.seconds = getattr(result, "seconds", 0.0)
             else:
                 report.seconds, report.device = result
                 self._keep(name)
@@ -222,7 +223,8 @@ class Run:
                 self._settle(StageReport(name, "not reached", detail=why))
 
 
-@flow(name="repro", persist_result=False, validate_parameters=False)
+# Prefect keeps what a failed flow raised whatever persist_result says, and as a pickle unless told otherwise.
+@flow(name="repro", persist_result=False, result_serializer="json", validate_parameters=False)
 def repro(
     targets: Sequence[str] = (),
     jobs: int = 0,

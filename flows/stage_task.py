@@ -25,8 +25,9 @@ RETRIES = 1
 class StageFailed(FlowError):
     """A stage's command ended with an error."""
 
-    def __init__(self, name: str, code: int, last: str, *, again: bool = True) -> None:
+    def __init__(self, name: str, code: int, last: str, *, again: bool = True, seconds: float = 0.0) -> None:
         self.code, self.last = code, last
+        self.seconds = seconds
         number = ended_by_signal(code)
         self.worth_retrying = again and number in FROM_OUTSIDE
         ended = f"exited with {code}" if number is None else f"was ended by {signal.Signals(number).name}"
@@ -80,6 +81,7 @@ def run_stage(name: str, share: float, order: Order) -> tuple[float, str | None]
         start = time.monotonic()
         inherited = [*order.inherited, *(lease.files if lease else ())]
         code = order.processes.run(order.command, lease.environment if lease else HIDDEN, inherited, say)
+        seconds = time.monotonic() - start
         if code:
-            raise StageFailed(name, code, last, again=not order.processes.ended)
-        return time.monotonic() - start, str(lease.device) if lease else None
+            raise StageFailed(name, code, last, again=not order.processes.ended, seconds=seconds)
+        return seconds, str(lease.device) if lease else None

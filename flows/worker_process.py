@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ctypes
 import os
 import select
@@ -29,7 +30,8 @@ def main(name: str, pool: str, limit: str) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT, signal.SIGCHLD})
     os.environ[WORKER_PID] = str(os.getpid())
     worker = ProcessWorker(name=name, work_pool_name=pool, limit=int(limit), create_pool_if_not_found=False)
-    asyncio.run(worker.start())
+    with contextlib.suppress(KeyboardInterrupt):  # what Prefect makes of either signal
+        asyncio.run(worker.start())
 
 
 def watch_worker(gone: Callable[[], None]) -> None:

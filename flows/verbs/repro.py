@@ -13,6 +13,7 @@ from typing import Any
 from flows.devices import parse_devices
 from flows.plan import idle_report
 from flows.report import RunReport, text_table
+from flows.serving import use_server
 from flows.workspace import opened
 
 
@@ -37,9 +38,12 @@ def run(options: argparse.Namespace) -> int:
         if idle is not None:
             show(idle.as_json(), as_json=options.json)
             return 0
-        from flows.repro import run_in
+        use_server(Path.cwd(), needed=options.remote)
+        from flows.repro import REMOTE_JOBS, run_in
 
-        choice = {"devices": options.devices, "keep_going": options.keep_going, "pull": options.pull}
+        if options.remote:
+            jobs = options.jobs or REMOTE_JOBS
+        choice = {name: getattr(options, name) for name in ("devices", "keep_going", "pull", "remote")}
         report, server_lost = run_in(workspace, jobs, targets=options.targets, **choice)
     show(report.as_json(), as_json=options.json)
     if server_lost:

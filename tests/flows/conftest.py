@@ -156,6 +156,7 @@ class ForkServer:
 
     def __init__(self, environment: Mapping[str, str], folder: Path) -> None:
         self.folder = folder
+        self.environment = dict(environment)
         self.process = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("fork_server.py"))],
             env={**os.environ, **environment, "PYTHONPATH": str(ROOT), "COLUMNS": "300", "SHELL": "/bin/sh"},
@@ -167,6 +168,7 @@ class ForkServer:
         base = self.folder / str(next(NUMBERS))
         paths = {name: f"{base}.{name}" for name in ("out", "err", "fifo")}
         os.mkfifo(paths["fifo"])
+        Path(paths["err"]).touch()
         request = {"words": words, "cwd": str(cwd), "environment": dict(environment), **paths}
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(request) + "\n")

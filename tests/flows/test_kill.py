@@ -124,7 +124,7 @@ def test_interrupted(project: Project, api: Api, number: int) -> None:
         assert finished.code == -number
     assert ended(stage)
     table = api.artifacts(api.last_run())["stages"]
-    assert "| slow | failed | never run here; interrupted |" in table
+    assert "| slow | failed | interrupted; never run here |" in table
     assert "| last | not reached | interrupted |" in table
     blocked.assert_next_run_completes()
 

@@ -12,7 +12,11 @@ A = "a: {cmd: touch started; cp x y, deps: [x], outs: [y]}"
 WRONG = {
     "a cycle": (f"stages:\n  {A}\n  b: {{cmd: cp y x, deps: [y], outs: [x]}}", [], ["cycl"]),
     "a missing dep": (f"stages:\n  {A}\n  b: {{cmd: cp gone z, deps: [gone], outs: [z]}}", [], ["'b'|b", "gone"]),
-    "a missing param": (f"stages:\n  {A}\n  b: {{cmd: cp x z, params: [no.such], outs: [z]}}", [], ["b", "no.such"]),
+    "a missing param": (
+        f"stages:\n  {A}\n  b: {{cmd: cp x z, params: [no.such], outs: [z]}}",
+        [],
+        ["stage b", "no.such"],
+    ),
     "an out of two stages": (f"stages:\n  {A}\n  b: {{cmd: cp x y, deps: [x], outs: [y]}}", [], ["y", "specified in"]),
     "bad YAML": (f"stages:\n  {A}\n  b: [", [], ["dvc.yaml"]),
     "a wrong key": (f"stages:\n  {A}\n  b: {{command: x}}", [], ["dvc.yaml"]),

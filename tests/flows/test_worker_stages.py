@@ -113,7 +113,7 @@ def noted(name: str, work: str) -> str:
 
 
 #: The first to run it waits until it is killed; the next does the work.
-BLOCK_ONCE = "mkdir $NOTES-first 2> /dev/null && exec sleep 1000; echo done > slow.txt"
+BLOCK_ONCE = "mkdir $NOTES-first 2> /dev/null && exec sleep 100; echo done > slow.txt"
 
 
 def test_stages_run_on_other_machines_and_come_back_by_the_remote(cluster: Cluster) -> None:
@@ -150,7 +150,7 @@ def test_a_gate_that_stops_is_not_tried_again(cluster: Cluster) -> None:
     cluster.commit(
         gate={
             "cmd": noted("gate", "echo 'too many refused'; exit 3"),
-            "outs": ["verdict.txt"],
+            "outs": ["gate.txt"],
             "deps": ["numbers.csv"],
         },
         after={"cmd": noted("after", "touch after.txt"), "deps": ["gate.txt"], "outs": ["after.txt"]},
@@ -168,6 +168,7 @@ def test_a_stage_whose_worker_is_lost_is_sent_once_more(cluster: Cluster, lost: 
     cluster.commit(slow={"cmd": noted("slow", f"{BLOCK_ONCE} # {lost}"), "deps": ["numbers.csv"], "outs": ["slow.txt"]})
     started = cluster.project.start("--remote")
     until(lambda: cluster.ran().get("slow"), "the stage began")
+    assert cluster.ran() == {"slow": ["red"]}
     red = cluster.workers["red"]
     if lost == "machine":
         red.kill_all()

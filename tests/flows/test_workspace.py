@@ -93,13 +93,17 @@ def test_books_equal_those_of_the_command_line(make_project: Callable[[str], Pro
     both(ours, theirs, lambda project: build(project, outside))
     # What always runs is all that is not clean, and is so for both.
     assert ours.dvc("status").stdout == theirs.dvc("status").stdout
-    both(ours, theirs, lambda project: project.file("src.txt", "changed\n"))
-    both(ours, theirs, lambda project: project.file("src.txt", "hello\n"))  # back: from the run-cache
-    both(ours, theirs, lambda project: project.file("params.yaml", "model: {depth: 4}\nlist: []\n"))
-    both(ours, theirs, lambda project: project.file("data.bin", "other data\n"))  # the .dvc file follows
-    both(ours, theirs, lambda project: project.file("dvc.yaml", project.read("dvc.yaml").replace("echo a", "echo A")))
+
+    def change(project: Project) -> None:
+        project.file("src.txt", "changed\n")
+        project.file("params.yaml", "model: {depth: 4}\nlist: []\n")
+        project.file("data.bin", "other data\n")  # the .dvc file follows
+        project.file("dvc.yaml", project.read("dvc.yaml").replace("echo a", "echo A"))
+
+    both(ours, theirs, change)
 
     def damage(project: Project) -> None:
+        project.file("src.txt", "hello\n")  # back: from the run-cache
         (project.root / "c.txt").unlink()
         project.file("d/one/x", "edited by hand\n")
         (project.root / "from_data").chmod(0o644)
