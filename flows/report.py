@@ -48,15 +48,18 @@ class StageReport:
     detail: str | None = None
 
     @property
-    def reason(self) -> str:
-        """The first changes in words, and how many more there are."""
-        if self.outcome == "up to date":
-            return "-"
-        words = [str(change) for change in self.why[:SHOWN_CHANGES]]
+    def reasons(self) -> list[str]:
+        """What went wrong, then the first changes in words, and how many more there are."""
+        found = [self.detail] if self.detail else []
+        found += [str(change) for change in self.why[:SHOWN_CHANGES]]
         if len(self.why) > SHOWN_CHANGES:
-            words.append(f"and {len(self.why) - SHOWN_CHANGES} more")
-        # What went wrong comes first: what had changed is its background.
-        return "; ".join([*([self.detail] if self.detail else []), *words]) or "-"
+            found.append(f"and {len(self.why) - SHOWN_CHANGES} more")
+        return found
+
+    @property
+    def reason(self) -> str:
+        """The reasons in one line."""
+        return "; ".join(self.reasons) or "-"
 
 
 @dataclass
@@ -131,11 +134,13 @@ class RunReport:
         ]
 
     def markdown(self) -> str:
-        """The table as Prefect's UI shows it."""
-        lines = ["| stage | outcome | why | seconds | device |", "|---|---|---|---:|---|"]
-        lines += [
-            "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in self.rows()
-        ]
+        """The table as Prefect's UI shows it: its cells do not wrap, so each further reason has a row of its own."""
+        lines = ["| stage | outcome | seconds | device | why |", "|---|---|---:|---|---|"]
+        for stage in self.stages:
+            first, *more = stage.reasons or ["-"]
+            rows = [(stage.name, str(stage.outcome), shown_seconds(stage.seconds), stage.device or "-", first)]
+            rows += [("", "", "", "", reason) for reason in more]
+            lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
         return "\n".join([f"**{self.counts()}**", "", *lines])
 
 

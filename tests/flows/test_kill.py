@@ -124,8 +124,8 @@ def test_interrupted(project: Project, api: Api, number: int) -> None:
         assert finished.code == -number
     assert ended(stage)
     table = api.artifacts(api.last_run())["stages"]
-    assert "| slow | failed | interrupted; never run here |" in table
-    assert "| last | not reached | interrupted |" in table
+    assert "| slow | failed | - | cpu:0 | interrupted |" in table
+    assert "| last | not reached | - | - | interrupted |" in table
     blocked.assert_next_run_completes()
 
 

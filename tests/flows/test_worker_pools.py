@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from flows.devices import DeviceError
-from flows.pools import ENGINE, POOLS, PoolError, ensure_pools, worker_specs
+from flows.pools import ENGINE, POOLS, PoolError, worker_specs
 from flows.supervisor import RESTARTS
 from tests.flows.conftest import ROOT, Api
-from tests.flows.workers import descendants, online, start_workers, until
+from tests.flows.workers import descendants, make_pools, online, start_workers, until
 
 
 def test_each_gpu_gets_a_worker_of_its_own_that_sees_no_other() -> None:
@@ -57,8 +57,7 @@ def test_a_device_or_a_pool_that_is_not_there_is_refused() -> None:
 def pools(prefect_server: Mapping[str, str], monkeypatch: pytest.MonkeyPatch, api: Api) -> Api:
     for name, value in prefect_server.items():
         monkeypatch.setenv(name, value)
-    ensure_pools()
-    ensure_pools()  # the second time there is nothing to do
+    make_pools(prefect_server)
     return api
 
 

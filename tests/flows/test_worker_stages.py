@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.pools import ensure_pools
 from tests.flows.conftest import Api, ForkServer, Project
-from tests.flows.workers import HEARTBEAT, Workers, deploy, start_workers, until
+from tests.flows.workers import HEARTBEAT, Workers, deploy, make_pools, start_workers, until
 
 HOSTS = {"red": "cpu", "blue": "gpu"}
 
@@ -78,10 +77,7 @@ def machines(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("machines")
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in prefect_server.items():
-            patch.setenv(name, value)
-        ensure_pools()
+    make_pools(prefect_server)
     deploy(prefect_server)
     git(folder, "clone", "-q", str(empty_repository), "project")
     environment = {"BRAID_LEASES": str(folder / "leases"), "NOTES": str(folder / "notes"), **HEARTBEAT}
