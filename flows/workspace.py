@@ -179,7 +179,16 @@ class Workspace:
 
     @_patient
     def fetch_run_cache(self) -> None:
-        """Take the entries of the run-cache from the default remote, as ``dvc repro --pull`` does first."""
+        """Take the entries of the run-cache from the default remote, as ``dvc repro --pull`` does first.
+
+        Raises
+        ------
+        RemoteError
+            No remote is set, or it cannot be reached: said before anything runs.
+        """
+        from flows.remotes import require_readable
+
+        require_readable(self._repo)
         with explained("run-cache"):
             self._repo.stage_cache.pull(None)
 

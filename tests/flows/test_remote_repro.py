@@ -103,10 +103,6 @@ def test_a_damaged_object_of_the_remote_is_made_again_and_named(repository: Repo
     clone.assert_valid()
 
 
-@pytest.mark.xfail(
-    reason="Workspace.fetch_run_cache does not yet call flows.remotes.require_readable; then drop this mark",
-    strict=False,
-)
 def test_a_remote_that_is_not_there_is_named_before_anything_runs(repository: Repository, repro: Run) -> None:
     store = repository.root.parent / "store"
     store.rename(store.with_name("away"))
