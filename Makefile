@@ -16,7 +16,7 @@ $(VENV)/.installed: requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	@touch $@
 
-.PHONY: help venv repro serve stop test test-fast lint format bench deps lock clean
+.PHONY: help venv repro serve stop test test-flows test-fast lint format bench deps lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -29,7 +29,7 @@ class BackfillFailed(FlowError):
         super().__init__(f"{backfill.name}: {backfill.counts()}")
 
 
-@flow(name="backfill", persist_result=False, validate_parameters=False)
+@flow(name="backfill", persist_result=False, result_serializer="json", validate_parameters=False)
 def backfill(
     data_revs: str,
     code_rev: str = "",

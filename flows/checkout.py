@@ -1,4 +1,7 @@
-"""A commit checked out beside a clone: a git worktree that shares the clone's DVC cache and remotes."""
+"""A commit checked out beside a clone: a git worktree that shares the clone's DVC cache and remotes.
+
+:func:`checked_out` is for one stage of a worker; a rerun's worktree (:mod:`flows.worktrees`) is made of the same parts.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,7 @@ from typing import IO
 from flows.errors import FlowError
 from flows.git import Git, GitError
 
-#: Inside .dvc/tmp, which git ignores and which lies on the disk of the cache. Numbered, so that DVC's own notes about
-#: a folder do not grow with the number of runs.
+#: Inside .dvc/tmp, which git ignores and which lies on the disk of the cache.
 FOLDER = Path(".dvc/tmp/worktrees")
 
 
@@ -41,13 +43,27 @@ def checked_out(clone: Path, commit: str) -> Iterator[Path]:
     git = Git(clone)
     _fetch(git, commit)
     with _free_slot(clone / FOLDER) as folder:
-        _remove(git, folder)
-        git.run("worktree", "add", "--quiet", "--detach", "--force", str(folder), commit)
+        remove(git, folder)
         try:
-            _share(clone, folder)
+            add(git, folder, commit)
             yield folder
         finally:
-            _remove(git, folder)
+            remove(git, folder)
+
+
+def add(git: Git, folder: Path, commit: str) -> None:
+    """Check a commit out into a folder that is not there yet, with the cache and the remotes of its repository."""
+    git.run("worktree", "add", "--quiet", "--detach", "--force", str(folder), commit)
+    _share(git.root, folder)
+
+
+def remove(git: Git, folder: Path) -> None:
+    """Remove a worktree, be it locked or half made, and what git knows of it."""
+    if folder.exists():
+        git.run("worktree", "remove", "--force", "--force", str(folder), check=False)
+        shutil.rmtree(folder, ignore_errors=True)
+    git.run("worktree", "unlock", str(folder), check=False)
+    git.run("worktree", "prune", check=False)
 
 
 def _fetch(git: Git, commit: str) -> None:
@@ -85,15 +101,11 @@ def _free_slot(folder: Path) -> Iterator[Path]:
         return
 
 
-def _remove(git: Git, folder: Path) -> None:
-    if folder.exists():
-        git.run("worktree", "remove", "--force", "--force", str(folder), check=False)
-        shutil.rmtree(folder, ignore_errors=True)
-    git.run("worktree", "prune", check=False)
-
-
 def _share(clone: Path, folder: Path) -> None:
-    """Give a worktree the cache of its clone, and its remotes with their credentials; paths that were relative hold."""
+    """Give a worktree the cache of its clone, and its remotes with their credentials; paths that were relative hold.
+
+    DVC keeps a state database for each root it ever saw; that of a worktree lies in it and goes with it.
+    """
     from dvc.config import Config
 
     source = Config(str(clone / ".dvc"))
@@ -102,3 +114,4 @@ def _share(clone: Path, folder: Path) -> None:
         for section in ("core", "remote"):
             settings[section].update(source[section])
         settings["cache"].update(source["cache"], dir=cache)
+        settings["core"]["site_cache_dir"] = str(folder / ".dvc" / "tmp" / "site")

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from flows.errors import GraphError, LockedError
 
 if TYPE_CHECKING:
+    from dvc.dependency.base import Dependency
     from dvc.dependency.param import ParamsDependency
+    from dvc.output import Output
     from dvc.repo import Repo
     from dvc.stage import Stage
 
@@ -67,7 +69,8 @@ def select(repo: Repo, targets: Sequence[str], *, alone: bool = False) -> Select
 
     try:
         repo._reset()
-        graph = repo.index.graph
+        with _fast_cycle_check():
+            graph = repo.index.graph
         active = get_active_graph(graph)
         chosen = [found.stage for target in targets for found in repo.stage.collect_granular(target)]
         order = [stage for stage in plan_repro(active, chosen) if not alone or stage in chosen]
@@ -84,9 +87,56 @@ def select(repo: Repo, targets: Sequence[str], *, alone: bool = False) -> Select
         for name, stage in stages.items()
     }
     meta = {name: dict(getattr(stage, "meta", None) or {}) for name, stage in stages.items()}
-    _refuse_missing_deps(stages.values(), [out.fs_path for stage in graph for out in stage.outs])
+    _refuse_missing_deps(stages.values(), [out for stage in graph for out in stage.outs])
     _refuse_meta(meta)
     return Selection(stages, upstream, meta)
+
+
+@contextmanager
+def _fast_cycle_check() -> Iterator[None]:
+    """Let DVC search for a cycle only where there is one, to name it: its search is quadratic in the stages."""
+    import networkx  # type: ignore[import-untyped]
+    from dvc.repo import graph
+
+    search = graph.check_acyclic
+
+    def check(found: networkx.DiGraph) -> None:
+        if not networkx.is_directed_acyclic_graph(found):
+            search(found)
+
+    graph.check_acyclic = check
+    try:
+        yield
+    finally:
+        graph.check_acyclic = search
+
+
+def not_made(deps: Iterable[Dependency], outs: Iterable[Output]) -> Iterator[tuple[Dependency, Path]]:
+    """Those deps on this machine that are, hold and lie in none of some outs, with their paths."""
+    made = {Path(out.fs_path) for out in outs}
+    above = {parent for out in made for parent in out.parents}
+    for dep in deps:
+        if dep.fs_path and dep.fs.protocol == "local":
+            path = Path(os.path.normpath(dep.fs_path))
+            if path not in made and path not in above and made.isdisjoint(path.parents):
+                yield dep, path
+
+
+def given(root: Path) -> dict[str, Path]:
+    """Deps of a whole graph that no stage and no .dvc file makes, params apart: as dvc.yaml names them, and where.
+
+    They need not be there; of a graph that DVC refuses there are none.
+    """
+    from dvc.dependency.param import ParamsDependency
+    from dvc.exceptions import DvcException
+    from dvc.repo import Repo
+
+    with Repo(str(root)) as repo:
+        try:
+            found = not_made(repo.index.deps, repo.index.outs)
+            return {str(dep.def_path): path for dep, path in found if not isinstance(dep, ParamsDependency)}
+        except DvcException:
+            return {}
 
 
 def _name(repo: Repo, stage: Stage) -> str:
@@ -98,29 +148,20 @@ def _name(repo: Repo, stage: Stage) -> str:
     return str(stage_name) if path == "dvc.yaml" else f"{path}:{stage_name}"
 
 
-def _refuse_missing_deps(stages: Iterable[Stage], made: Sequence[str]) -> None:
+def _refuse_missing_deps(stages: Iterable[Stage], made: Iterable[Output]) -> None:
     """A dep that is not there and that no stage makes cannot be had by running anything."""
     from dvc.dependency.param import ParamsDependency
 
     params: list[tuple[Stage, ParamsDependency]] = []
-    outs = set(made)
-    above = {str(parent) for out in made for parent in Path(out).parents}
-    for stage in stages:
-        if stage.frozen:
-            continue
-        for dep in stage.deps:
-            path = str(getattr(dep, "fs_path", ""))
-            if not path or dep.fs.protocol != "local":
-                continue
-            if path in outs or path in above or not outs.isdisjoint(map(str, Path(path).parents)):
-                continue
-            if not dep.exists:
-                raise GraphError(
-                    f"stage {stage.addressing}: its dep {dep} is missing, and no stage makes it. "
-                    "Put it there, or correct the path in dvc.yaml or params.yaml."
-                )
-            if isinstance(dep, ParamsDependency):
-                params.append((stage, dep))
+    deps = [dep for stage in stages if not stage.frozen for dep in stage.deps]
+    for dep, _ in not_made(deps, made):
+        if not dep.exists:
+            raise GraphError(
+                f"stage {dep.stage.addressing}: its dep {dep} is missing, and no stage makes it. "
+                "Put it there, or correct the path in dvc.yaml or params.yaml."
+            )
+        if isinstance(dep, ParamsDependency):
+            params.append((dep.stage, dep))
     _refuse_missing_params(params)
 
 

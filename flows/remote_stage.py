@@ -26,7 +26,7 @@ from flows.workspace import Workspace, opened
 LOCK_FILE = "dvc.lock"
 
 
-@flow(name="stage", flow_run_name="{name}", persist_result=False)
+@flow(name="stage", flow_run_name="{name}", persist_result=False, result_serializer="json")
 def stage(name: str, commit: str, upstream: list[str], inputs: dict[str, Any], root: str = ".") -> State[Any]:
     """Run one stage at a commit, its inputs taken from the DVC remote, its result pushed there.
 
@@ -65,8 +65,7 @@ def stage(name: str, commit: str, upstream: list[str], inputs: dict[str, Any], r
     watch_worker(gone)
     clone = Path(root).resolve()
     with checked_out(clone, commit) as tree:
-        # Nothing of this clone's own state may reach the stage, neither its working folder nor its modules.
-        os.chdir(tree)
+        # The stage finds the modules of its commit, and not those of this clone.
         os.environ["PYTHONPATH"] = str(tree)
         _write_lock_file(tree, inputs)
         with opened(tree, [name], alone=True) as workspace:
@@ -81,7 +80,6 @@ def stage(name: str, commit: str, upstream: list[str], inputs: dict[str, Any], r
                 return Failed(message=message, name="Gate stopped" if stopped else "Failed")
             finally:
                 processes.end()
-                os.chdir(clone)
             return Completed(message=found)
 
 

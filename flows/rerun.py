@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,7 +25,7 @@ from flows.yaml_blocks import load
 LOCK_FILE = "dvc.lock"
 
 
-@flow(name="rerun", persist_result=False, validate_parameters=False)
+@flow(name="rerun", persist_result=False, result_serializer="json", validate_parameters=False)
 def rerun(
     data_revs: Sequence[str] = (),
     code_rev: str = "",
@@ -78,26 +76,16 @@ def rerun(
 def run(combination: Combination, options: Mapping[str, Any], *, keep: bool, say: Callable[[str], None]) -> RerunResult:
     """Run a combination, unless its result is there; ``options`` are those of the flow ``repro``."""
     git, name = combination.git, combination.branch
-    _quieten_dvc()
     with alone(git, name, say):
         if (result := settled(combination)) is not None:
             return result
         say(f"rerun: {combination.title}")
         inputs = git.commit_tree(combination.inputs, combination.origin.id, f"Inputs of a rerun: {combination.title}\n")
         with worktree(git, inputs, name, pull=bool(options.get("pull")), keep=keep, say=say) as tree:
-            # DVC resolves some paths (of a run-cache entry) against the working directory.
-            with contextlib.chdir(tree.root):
-                report = RunReport.from_json(run_flow(root=str(tree.root), **options))
+            report = RunReport.from_json(run_flow(root=str(tree.root), **options))
             outcome = _keep(combination, tree, report)
     differences = compare(git.root, combination.origin.id, name)
     return RerunResult(combination, outcome, differences, report, tuple(_notes(combination, tree)))
-
-
-def _quieten_dvc() -> None:
-    """DVC tells of each restored stage on stdout, where the report as JSON goes."""
-    import dvc  # noqa: F401  (sets its own level when it is imported)
-
-    logging.getLogger("dvc").setLevel(logging.WARNING)
 
 
 def _keep(combination: Combination, tree: Worktree, report: RunReport) -> Outcome:

@@ -23,7 +23,7 @@ from flows.workspace import opened
 SEEN = Path(".dvc/tmp/on-data-change.json")
 
 
-@flow(name="on-data-change", persist_result=False)
+@flow(name="on-data-change", persist_result=False, result_serializer="json")
 def on_data_change(
     git_pull: bool = False, jobs: int = 0, devices: str = "auto", remote: bool = False, root: str = "."
 ) -> State[Any]:

@@ -1,9 +1,10 @@
-"""A DVC repository opened for a run: with :mod:`flows.changes`, the only module that uses DVC's inner calls.
+"""A DVC repository opened for a run, and its books kept by DVC's inner calls.
 
 ``dvc repro --single-item`` as a command costs more than a second of CPU a stage, most of it start-up. A coordinator
-that runs the commands as processes and keeps DVC's books itself costs tens of milliseconds a stage. The price is this
-module: DVC is pinned to one minor version, and tests/flows/test_workspace.py holds every call against the command line
-(`dvc status` clean, the same dvc.lock, the same run-cache entries).
+that runs the commands as processes and keeps DVC's books itself costs tens of milliseconds a stage. The price is that
+DVC is pinned to one minor version, and that a test holds every call against the command line (`dvc status` clean, the
+same dvc.lock, the same run-cache entries). Such calls are made here, in the modules this one is made of
+(graph, changes, integrity, dvc_errors) and in those for remotes (remotes, transfer, exchange); nowhere else in flows/.
 
 Three locks: one of ours for the length of a run, so that two runs never share a workspace; DVC's own only while its
 books are read or written, so that `dvc metrics show` and the like work meanwhile; and, for each running stage, DVC's
@@ -17,7 +18,7 @@ import functools
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, chdir, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from flows.changes import Change, command_lines, out_changes, stage_changes
 from flows.dvc_errors import explained, patiently, quiet
 from flows.errors import FlowError, GraphError, LockedError
-from flows.graph import no_other_run, select
+from flows.graph import no_other_run, not_made, select
 from flows.integrity import remove_corrupt, remove_corrupt_list
 from flows.lock_text import LockFile
 
@@ -284,13 +285,8 @@ class Workspace:
 
     def own_deps(self, name: str) -> list[str]:
         """Deps of a stage that no stage makes: relative to the root, or absolute where they lie outside it."""
-        made = [Path(out.fs_path) for stage in self._repo.index.stages for out in stage.outs]
-        found = []
-        for dep in self._stages[name].deps:
-            path = Path(dep.fs_path)
-            if not any(path == out or out in path.parents or path in out.parents for out in made):
-                found.append(str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path))
-        return found
+        paths = [path for _, path in not_made(self._stages[name].deps, self._repo.index.outs)]
+        return [str(path.relative_to(self.root) if path.is_relative_to(self.root) else path) for path in paths]
 
     def outs(self, name: str) -> list[Path]:
         """Paths of the outs of a stage."""
@@ -329,6 +325,8 @@ def opened(
 ) -> Iterator[Workspace]:
     """Open the repository at ``root`` for one run; close it with every result written.
 
+    Meanwhile the root is this process's working folder: DVC resolves some names and paths against that.
+
     Parameters
     ----------
     root
@@ -362,7 +360,7 @@ def opened(
     except (OSError, sqlite3.Error) as error:
         raise FlowError(f"{root}: DVC cannot write its own files: {error}") from None
     try:
-        with repo, quiet(), no_other_run(Path(repo.tmp_dir), wait=wait, say=say) as lock_file:
+        with repo, chdir(repo.root_dir), quiet(), no_other_run(Path(repo.tmp_dir), wait=wait, say=say) as lock_file:
             chosen = patiently(repo, say, lambda: select(repo, targets, alone=alone), wait=wait)
             workspace = Workspace(
                 Path(repo.root_dir), chosen.upstream, chosen.meta, lock_file, repo, chosen.stages, say

@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,8 +17,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from flows.checkout import add, remove
 from flows.errors import FlowError
 from flows.git import Git
+from flows.graph import given
 from flows.yaml_blocks import load
 
 KEPT = "kept by flows rerun --keep"
@@ -97,8 +98,7 @@ def worktree(
     sweep(git, name)
     root = _place(git, name)
     try:
-        git.run("worktree", "add", "--quiet", "--detach", str(root), commit)
-        _configure(git.root, root)
+        add(git, root, commit)
         _checkout(root, pull=pull)
         yield Worktree(root, tuple(_untracked(git, root)))
     finally:
@@ -106,7 +106,7 @@ def worktree(
             git.run("worktree", "lock", "--reason", KEPT, str(root), check=False)
             say(f"worktree kept: {root}; `git worktree remove -f -f {root}` removes it")
         else:
-            discard(git, root)
+            remove(git, root)
 
 
 def sweep(git: Git, name: str) -> None:
@@ -115,16 +115,7 @@ def sweep(git: Git, name: str) -> None:
         if root.parent == git.root.parent and root.name.startswith(_prefix(git)) and reason != KEPT:
             other = root.name.removeprefix(_prefix(git))
             if other == _slug(name) or _free(git, other):
-                discard(git, root)
-    git.run("worktree", "prune")
-
-
-def discard(git: Git, root: Path) -> None:
-    """Remove a worktree and what git knows of it."""
-    git.run("worktree", "remove", "--force", "--force", str(root), check=False)
-    if root.exists():
-        shutil.rmtree(root, ignore_errors=True)
-    git.run("worktree", "unlock", str(root), check=False)
+                remove(git, root)
     git.run("worktree", "prune")
 
 
@@ -176,18 +167,6 @@ def _free(git: Git, slug: str) -> bool:
     return True
 
 
-def _configure(main: Path, root: Path) -> None:
-    """Give the worktree the local settings of the main workspace, its cache, and a state database of its own."""
-    from dvc.config import Config
-
-    local = Config(str(main / ".dvc"), validate=False).load_one("local")
-    with Config(str(root / ".dvc"), validate=False).edit("local", validate=False) as settings:
-        settings.update({section: values for section, values in local.items() if values})
-        settings["cache"] = {**local.get("cache", {}), "dir": _dvc(main, "cache", "dir").strip()}
-        # DVC keeps a state database for each root it ever saw; that of a worktree goes with it.
-        settings["core"] = {**local.get("core", {}), "site_cache_dir": str(root / ".dvc" / "tmp" / "site")}
-
-
 def _dvc(folder: Path, *words: str) -> str:
     command = [sys.executable, "-m", "dvc", *words]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
@@ -235,7 +214,7 @@ def _untracked(git: Git, root: Path) -> Iterator[str]:
     known = set(Git(root).run("ls-files", "-z").split("\0")[:-1])
     known |= {str(parent) for path in known for parent in Path(path).parents}
     known |= {out for _, out, _ in _kept_data(root)}
-    for dep, path in _given(root):
+    for dep, path in given(root).items():
         inside = path.relative_to(root) if path.is_relative_to(root) else None
         if inside is not None and str(inside) in known:
             continue
@@ -243,24 +222,3 @@ def _untracked(git: Git, root: Path) -> Iterator[str]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.symlink_to(git.root / inside)
         yield dep
-
-
-def _given(root: Path) -> Iterator[tuple[str, Path]]:
-    """Deps of the graph that lie on this machine and that no stage and no .dvc file makes."""
-    from dvc.exceptions import DvcException
-    from dvc.repo import Repo
-
-    with Repo(str(root)) as repo:
-        try:
-            index = repo.index
-            outs, deps = [str(out.fs_path) for out in index.outs], list(index.deps)
-        except DvcException:
-            return
-        found: dict[str, Path] = {}
-        for dep in deps:
-            path = str(getattr(dep, "fs_path", "") or "")
-            if not path or dep.fs.protocol != "local" or hasattr(dep, "params"):
-                continue
-            if not any(path == out or path.startswith(out + os.sep) or out.startswith(path + os.sep) for out in outs):
-                found[str(dep.def_path)] = Path(os.path.normpath(path))
-    yield from found.items()
