@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 
 from flows.combine import Request
+from flows.serving import use_server
 from flows.verbs.rerun import add_shared_arguments
 from flows.versions import Backfill, find_versions
 
@@ -31,6 +32,7 @@ def run(options: argparse.Namespace) -> int:
     found = find_versions(Path.cwd(), options.data_revs, request)
     if options.dry_run or not any(version.outcome == "to do" for version in found.versions):
         return _show(found, options)
+    use_server(Path.cwd(), needed=False)
     from flows.backfill import BackfillFailed, backfill
 
     try:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from flows.combine import Request, combine
 from flows.results import RerunResult, settled
+from flows.serving import use_server
 from flows.verbs.repro import show
 
 
@@ -46,6 +47,7 @@ def run(options: argparse.Namespace) -> int:
     combination = combine(Path.cwd(), request)
     result = settled(combination)
     if result is None:
+        use_server(Path.cwd(), needed=False)
         from flows.repro import RunFailed
         from flows.rerun import rerun
 
