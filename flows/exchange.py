@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.errors import FlowError
-from flows.workspace import Workspace
+from flows.workspace import Workspace, deps_as_recorded
 
 if TYPE_CHECKING:
     from dvc.stage import Stage
@@ -97,9 +97,11 @@ def pull_run(workspace: Workspace, name: str) -> bool:
     """Fetch the run-cache entries of a stage with its present deps; False where the remote has none."""
     if not shared(workspace, name):
         return False
-    with workspace._repo.lock:
-        workspace._stages[name].save_deps()
-    remote, folder = _entry_folder(workspace, name)
+    stage = workspace._stages[name]
+    with deps_as_recorded(stage):
+        with workspace._repo.lock:
+            stage.save_deps()
+        remote, folder = _entry_folder(workspace, name)
     source = posixpath.join(remote.path, folder)
     if not remote.fs.exists(source):
         return False

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dvc.repo import Repo
     from dvc.stage import Stage
 
-__all__ = ["LOCK_FILE", "Change", "Command", "Workspace", "opened"]
+__all__ = ["LOCK_FILE", "Change", "Command", "Workspace", "deps_as_recorded", "opened"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -150,9 +150,11 @@ class Workspace:
                 self._suspect.add(name)
             stage.remove_outs(ignore_remove=False, force=False)
             try:
-                self._repo.stage_cache.restore(stage, pull=pull)
+                with deps_as_recorded(stage):
+                    self._repo.stage_cache.restore(stage, pull=pull)
             except RunCacheNotFoundError:
                 return False
+            stage.save_deps()
             stage.save_outs()
             found += [change for out in cached for change in remove_corrupt(out)]
             if found:
@@ -312,6 +314,21 @@ class Workspace:
         for file, content in shown.get("", {}).get("data", {}).items():
             found.update({f"{file}:{key}": number for key, number in _numbers(content.get("data"))})
         return found
+
+
+@contextmanager
+def deps_as_recorded(stage: Stage) -> Iterator[None]:
+    """Keep what dvc.lock says of a stage's deps, where DVC hashes them to look something up.
+
+    By it the stage is told to be up to date or not: with the present hashes its old outs would pass for those of its
+    present deps.
+    """
+    before = [dep.hash_info for dep in stage.deps]
+    try:
+        yield
+    finally:
+        for dep, digest in zip(stage.deps, before, strict=True):
+            dep.hash_info = digest
 
 
 @contextmanager

@@ -140,6 +140,13 @@ def test_stages_run_on_other_machines_and_come_back_by_the_remote(cluster: Clust
         assert len(git(cluster.folder / host, "worktree", "list").splitlines()) == 1
     # Caches are apart, and dvc.lock is what `dvc repro` would have written: it runs nothing.
     assert "Running stage" not in project.dvc("repro").stdout
+    # Once more with other data: the outs that lie here are those of the old.
+    project.file("numbers.csv", "3\n")
+    git(project.root, "commit", "-qam", "other numbers")
+    again = project.repro("--remote")
+    assert again.outcomes == dict.fromkeys(("make", "train"), "ran") | {"mine": "up to date"}
+    assert project.read("model.txt") == "3\n3\n"
+    project.assert_clean()
 
 
 def test_a_gate_that_stops_is_not_tried_again(cluster: Cluster) -> None:
