@@ -16,7 +16,7 @@ $(VENV)/.installed: requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	@touch $@
 
-.PHONY: help venv repro serve stop test test-flows test-fast lint format bench deps lock clean
+.PHONY: help venv repro serve stop test test-flows test-fast peers lint format bench deps lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ test-flows: venv ## flows/ against a real Prefect server, workers, sshd, S3 and 
 
 test-fast: venv ## the tests without the real graph
 	python -m pytest -n 2 --dist loadfile -q -m 'not e2e' --ignore=tests/flows tests
+
+peers: venv ## tigramite's own test files against our engine: fetches its source archive, see tests/peers
+	python -m tests.peers.run $(OPTIONS)
 
 lint: venv ## ruff, strict mypy, and dvc.yaml against the imports
 	ruff check .

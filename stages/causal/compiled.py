@@ -26,7 +26,9 @@ KERNEL_MODULES = (
     "covariance.py",
     "partial_correlation.py",
     "row_sets.py",
+    "block_association.py",
     "search.py",
+    "skeleton_kernels.py",
 )
 
 # Sums may be reordered (so that they vectorise); NaN and infinity keep their meaning.

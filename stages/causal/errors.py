@@ -20,12 +20,15 @@ class TooFewSamples(CausalDataError):
         The link in words, ``SWC(t-1) -> LE(t)``.
     found, needed
         Samples that are left, and the smallest number with one degree of freedom.
+    conditions
+        Number of conditions of its test.
     """
 
     def __init__(self, link: str, *, found: int, needed: int, conditions: int) -> None:
         self.link = link
         self.found = found
         self.needed = needed
+        self.conditions = conditions
         super().__init__(
             f"{link}: {found} samples are left by mask and missing values; its test with {conditions} conditions needs"
             f" {needed}. Use a mask (True = not used) that keeps more target times, a smaller tau_max, or leave the"

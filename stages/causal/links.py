@@ -14,7 +14,9 @@ import polars as pl
 from scipy.special import ndtri
 
 from stages.causal.covariance import Booleans
+from stages.causal.orientation import Marks
 from stages.causal.pcmci import PCMCIResult
+from stages.causal.pcmci_plus import PCMCIPlusResult
 from stages.causal.ranks import Floats
 
 
@@ -122,13 +124,14 @@ def link_table(result: PCMCIResult, *, level: float = 0.95, exclude_contemporane
     Returns
     -------
     DataFrame
-        source, target, lag (steps), value (partial correlation), p, q, samples, low, high.
+        source, target, lag (steps), value (partial correlation), p, q, samples, low, high; of PCMCI+ also mark, the
+        edge mark between source and target (empty: not adjacent).
     """
     i, j, lag = np.nonzero(counted_links(result))
     low_NNL, high_NNL = confidence_bounds(result, level=level)
     q_NNL = link_q_values(result, exclude_contemporaneous=exclude_contemporaneous)
     names = list(result.names)
-    return pl.DataFrame(
+    table = pl.DataFrame(
         {
             "source": [names[k] for k in i.tolist()],
             "target": [names[k] for k in j.tolist()],
@@ -152,6 +155,9 @@ def link_table(result: PCMCIResult, *, level: float = 0.95, exclude_contemporane
             "high": pl.Float64,
         },
     )
+    if isinstance(result, PCMCIPlusResult):
+        table = table.with_columns(pl.Series("mark", result.graph_NNL[i, j, lag].tolist(), dtype=pl.String))
+    return table
 
 
 def link_graph(
@@ -173,7 +179,32 @@ def link_graph(
     Returns
     -------
     ndarray
-        graph_NNL, True where the p-value (q-value) is not above alpha.
+        graph_NNL, True where the p-value (q-value) is not above alpha; of PCMCI+ only adjacencies, and always the
+        required ones.
     """
     p_NNL = link_q_values(result, exclude_contemporaneous=exclude_contemporaneous) if corrected else result.p_NNL
-    return result.tested_NNL & (p_NNL <= alpha)
+    graph_NNL: Booleans = result.tested_NNL & (p_NNL <= alpha)
+    if isinstance(result, PCMCIPlusResult):
+        graph_NNL = (result.graph_NNL != "") & (graph_NNL | result.required_NNL)
+    return graph_NNL
+
+
+def marked_graph(
+    result: PCMCIPlusResult, *, alpha: float, corrected: bool = False, exclude_contemporaneous: bool = False
+) -> Marks:
+    """Edge marks of the links at a level, with the directions of the whole graph.
+
+    Parameters
+    ----------
+    result
+        Result of PCMCI+.
+    alpha, corrected, exclude_contemporaneous
+        As in `link_graph`.
+
+    Returns
+    -------
+    ndarray
+        graph_NNL, empty where the link is not in `link_graph`.
+    """
+    kept_NNL = link_graph(result, alpha=alpha, corrected=corrected, exclude_contemporaneous=exclude_contemporaneous)
+    return np.where(kept_NNL, result.graph_NNL, "")

@@ -53,7 +53,7 @@ class PCMCIResult:
     pc_alpha
         Level of the condition selection; None where there was none.
     test
-        ``parcorr`` or ``robust_parcorr``.
+        ``parcorr``, ``robust_parcorr``, or the name of another test's class.
     """
 
     value_NNL: Floats
@@ -66,7 +66,7 @@ class PCMCIResult:
     tau_min: int
     tau_max: int
     pc_alpha: float | None
-    test: Test
+    test: str
 
 
 def run_pcmci(

@@ -20,7 +20,8 @@ from stages.causal.student import critical_correlation, two_sided_p
 
 
 @compiled
-def _note_fault(fault: Integers, status: int, total: float, conditions: int, x: int, y: int) -> None:
+def note_fault(fault: Integers, status: int, total: float, conditions: int, x: int, y: int) -> None:
+    """Write the fault of a test: status, samples, conditions, X, Y."""
     fault[0] = status
     fault[1] = int(total)
     fault[2] = conditions
@@ -29,7 +30,7 @@ def _note_fault(fault: Integers, status: int, total: float, conditions: int, x: 
 
 
 @compiled
-def _cells_of_test(cells: Integers, dim: int, q: int, y: int) -> Integers:
+def cells_of_test(cells: Integers, dim: int, q: int, y: int) -> Integers:
     """Write the test of cell q of the list against y, given the first dim cells of the list without q."""
     cells_K = np.empty(dim + 2, np.int64)
     k = 0
@@ -43,7 +44,7 @@ def _cells_of_test(cells: Integers, dim: int, q: int, y: int) -> Integers:
 
 
 @compiled
-def _pass_shared(m: Moments, cells: Integers, count: int, dim: int, y: int, factor_KK: Floats, value: Floats) -> None:
+def pass_shared(m: Moments, cells: Integers, count: int, dim: int, y: int, factor_KK: Floats, value: Floats) -> None:
     """All tests of one PC1 pass over complete samples, from one factor; NaN where a pivot is too small.
 
     The cells up to place dim each have all the others of that head as conditions: their values lie in the inverse of
@@ -108,7 +109,7 @@ def _head_values(factor_KK: Floats, head: int, value: Floats) -> None:
 
 
 @compiled
-def _keep_strongest(cells: Integers, strength: Floats, value: Floats, keep: Booleans, count: int) -> int:
+def keep_strongest(cells: Integers, strength: Floats, value: Floats, keep: Booleans, count: int) -> int:
     """Drop the cells that are not kept, sort the others by their smallest |value| so far, and return how many."""
     left = 0
     for q in range(count):
@@ -127,7 +128,7 @@ def _keep_strongest(cells: Integers, strength: Floats, value: Floats, keep: Bool
 
 
 @compiled
-def _list_candidates(candidate_NNL: Bytes, j: int, lag_low: int, cells: Integers) -> int:
+def list_candidates(candidate_NNL: Bytes, j: int, lag_low: int, cells: Integers) -> int:
     """Write the cells that may be parents of j and return how many there are."""
     n, _, lags = candidate_NNL.shape
     count = 0
@@ -176,7 +177,7 @@ def select_conditions(
     factor_KK = np.empty((8, 8))
     for j in range(n):
         cells = parents_ND[j]
-        count = _list_candidates(candidate_NNL, j, lag_low, cells)
+        count = list_candidates(candidate_NNL, j, lag_low, cells)
         strength[:] = np.inf
         # A loop variable, not a counter from the literal 0: numba would compile all callees for both.
         for dim in range(min(count, max_dim + 1)):
@@ -184,31 +185,31 @@ def select_conditions(
                 break
             if m.complete:
                 if m.total < dim + 3:
-                    _note_fault(fault, TOO_FEW, m.total, dim, cells[0], j)
+                    note_fault(fault, TOO_FEW, m.total, dim, cells[0], j)
                     return parents_ND, count_N, fault
                 if dim + 2 > factor_KK.shape[0]:
                     factor_KK = np.empty((2 * dim + 8, 2 * dim + 8))
                 if math.isnan(critical[dim]):
                     critical[dim] = critical_correlation(alpha, m.total - 2.0 - dim)
-                _pass_shared(m, cells, count, dim, j, factor_KK, value)
+                pass_shared(m, cells, count, dim, j, factor_KK, value)
             for q in range(count):
                 total = m.total
                 if not m.complete or math.isnan(value[q]):
-                    value[q], total, status = measure_on_rows(m, s, _cells_of_test(cells, dim, q, j))
+                    value[q], total, status = measure_on_rows(m, s, cells_of_test(cells, dim, q, j))
                     if status != OK:
-                        _note_fault(fault, status, total, dim, cells[q], j)
+                        note_fault(fault, status, total, dim, cells[q], j)
                         return parents_ND, count_N, fault
                 if m.complete:
                     keep[q] = abs(value[q]) >= critical[dim]
                 else:
                     keep[q] = two_sided_p(value[q], total - 2.0 - dim) <= alpha
-            count = _keep_strongest(cells, strength, value, keep, count)
+            count = keep_strongest(cells, strength, value, keep, count)
         count_N[j] = count
     return parents_ND, count_N, fault
 
 
 @compiled
-def _conditions(
+def conditions(
     n: int,
     x: int,
     base: Integers,
@@ -335,7 +336,7 @@ def measure_links(
                     continue
                 x = lag * n + i
                 stamp += 1
-                own, k = _conditions(
+                own, k = conditions(
                     n, x, base, base_count, parents_ND[i], min(count_N[i], max_px), mark_D, stamp, cells_K
                 )
                 total = m.total
@@ -343,7 +344,7 @@ def measure_links(
                 value = 0.0
                 if m.complete:
                     if total < k + 3:
-                        _note_fault(fault, TOO_FEW, total, k, x, j)
+                        note_fault(fault, TOO_FEW, total, k, x, j)
                         return value_NNL, p_NNL, samples_NNL, df_NNL, fault
                     value, solved = _measure_shared(
                         m, x, j, own, k, base_count, base_factor_KK, spare_KK, base_ok, cells_K
@@ -353,7 +354,7 @@ def measure_links(
                     cells_K[k + 1] = j
                     value, total, status = measure_on_rows(m, s, cells_K[: k + 2])
                     if status != OK:
-                        _note_fault(fault, status, total, k, x, j)
+                        note_fault(fault, status, total, k, x, j)
                         return value_NNL, p_NNL, samples_NNL, df_NNL, fault
                 value_NNL[i, j, lag] = value
                 p_NNL[i, j, lag] = two_sided_p(value, total - 2.0 - k)

@@ -18,6 +18,8 @@ STAGES = {
     "ingest-land_atmosphere@de-fak": "ingest land_atmosphere@de-fak",
     "ingest-land_atmosphere@us-fak": "ingest land_atmosphere@us-fak",
     "validate-land_atmosphere": "validate land_atmosphere",
+    "train-endogenous_context@0": "train endogenous_context@0",
+    "evaluate-endogenous_context": "evaluate endogenous_context",
     "train-pcmci@0": "train pcmci@0",
     "evaluate-pcmci": "evaluate pcmci",
     "report": "report",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from stages.systems.pcmci.series import Series
+    from stages.accepted.tower_series import Series
     from stages.systems.pcmci.train import Train
 
 MAIN = "pcmci_robust"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from stages import artifacts
+from stages.accepted.series_config import STEPS
 from stages.errors import DataError
 from stages.metrics.summary import Plot, Summary, write_summary
 from stages.params import Config, StageParams, bound
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 TABLES = ("series", "links", "bootstrap", "twins")
-STEPS = {"daily": "day", "three_day": "3-day step"}
 
 CITATIONS = [
     "Runge, J., Nowack, P., Kretschmer, M., Flaxman, S. and Sejdinovic, D.: Detecting and quantifying causal "
@@ -115,7 +115,8 @@ def draw(folder: Path, links: pl.DataFrame, rates: pl.DataFrame, config: dict[st
     """Draw a graph and the lag functions of each tower, and the rates on known graphs."""
     import polars as pl
 
-    from stages.systems.pcmci import plots
+    from stages.causal.process_graphs import draw_graph, draw_lag_functions
+    from stages.systems.pcmci.plots import draw_known_graphs
     from stages.systems.pcmci.scores import cross_links
 
     alpha, step, variables = config["alpha"], STEPS[config["aggregation"]], config["variables"]
@@ -123,11 +124,12 @@ def draw(folder: Path, links: pl.DataFrame, rates: pl.DataFrame, config: dict[st
     for site in progress(sorted(links["site"].unique()), "plots", unit="towers"):
         of_site = links.filter(pl.col("site") == site)
         names = [name for name in variables if name in set(of_site["source"])]
-        found = of_site.filter(pl.col("q") <= alpha)
+        tested = of_site.with_columns(found=pl.col("q") <= alpha)
+        found = tested.filter("found")
         own = found.filter(pl.col("source") == pl.col("target")).sort(pl.col("value").abs())
         auto = dict(own.select("source", "value").rows())
-        plots.draw_graph(folder / f"graph_{site}.svg", names, cross_links(found), auto, step)
-        plots.draw_lag_functions(folder / f"lags_{site}.svg", names, of_site, alpha, step)
+        draw_graph(folder / f"graph_{site}.svg", names, cross_links(found), auto, step)
+        draw_lag_functions(folder / f"lags_{site}.svg", names, tested, step)
         drawn += [
             Plot(
                 file=f"graph_{site}.svg",
@@ -141,7 +143,7 @@ def draw(folder: Path, links: pl.DataFrame, rates: pl.DataFrame, config: dict[st
                 caption=f"Row causes column. Filled: q ≤ {alpha:g}; bars: 95 % intervals of the partial correlation.",
             ),
         ]
-    plots.draw_known_graphs(folder / "known_graphs.svg", rates, alpha)
+    draw_known_graphs(folder / "known_graphs.svg", rates, alpha)
     drawn.append(
         Plot(
             file="known_graphs.svg",

@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 
 from stages import artifacts
+from stages.accepted.tower_series import Series
 from stages.errors import DataError
 from stages.metrics.summary import Summary, read_summary
 from stages.runtime import random_numbers
 from stages.systems.pcmci import evaluate
 from stages.systems.pcmci.estimate import bootstrap_table, methods
-from stages.systems.pcmci.series import Series
 from stages.systems.pcmci.train import Train, Twins
 from stages.systems.pcmci.twins import twin_tables
 

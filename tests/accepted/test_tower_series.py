@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from stages.accepted.tower_series import prepare
 from stages.causal.anomalies import outside_season, seasonal_anomalies
-from stages.systems.pcmci.estimate import estimate
-from stages.systems.pcmci.series import prepare
-from tests.systems.pcmci.test_evaluate import TRAIN
 
 DAYS = np.arange(np.datetime64("2010-01-01"), np.datetime64("2014-01-01"), np.timedelta64(1, "D"))
 DAY_T = (DAYS - np.datetime64("2010-01-01")) / np.timedelta64(1, "D")
@@ -98,23 +96,6 @@ def test_a_constant_variable_is_left_out_and_named() -> None:
     rng = np.random.default_rng(0)
     series = prepared(tower(P=rng.normal(size=DAYS.size), SWC=np.full(DAYS.size, 0.3)))
     assert series.dropped["SWC"] == "constant in the season"
-
-
-def test_a_variable_that_leaves_no_common_day_is_left_out_and_the_rest_estimated() -> None:
-    """Two variables were measured in different years, as rain and fluxes at US-Tw3."""
-    rng = np.random.default_rng(0)
-    early = np.datetime64("2012-01-01") > DAYS
-    rain, soil, flux = rng.normal(size=(3, DAYS.size))
-    dataset = tower(P=np.where(early, np.nan, rain), SWC=soil, LE=np.where(early, flux, np.nan))
-    series = prepared(dataset, min_days=30)
-    series.anomalies_TN[:200, 0] = np.nan  # fewest values of all
-    used, links, bootstrap = estimate(series, TRAIN, np.random.default_rng(1))
-    assert used.names in (["SWC", "LE"], ["P", "SWC"])
-    (why,) = used.dropped.values()
-    assert "samples are left" in why
-    assert links is not None
-    assert bootstrap is not None
-    assert set(links["source"]) == set(used.names)
 
 
 def test_a_sample_of_years_never_sees_the_others() -> None:

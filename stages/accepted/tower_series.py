@@ -1,20 +1,24 @@
-"""A tower's daily means as the series a causal graph is estimated on.
+"""A tower's means as the series a causal graph is estimated on.
 
-Shape suffixes: T time on a regular clock, N variable.
+Shape suffixes: T time on a regular clock, N variable, Y year.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+import polars as pl
 import xarray as xr
 from numpy.typing import NDArray
 
+from stages import artifacts
+from stages.accepted.land_atmosphere import open_tower
+from stages.accepted.series_config import DOMAIN, SeriesConfig
 from stages.causal.anomalies import outside_season, seasonal_anomalies
-
-SAMPLES = ("all", "train", "test")
+from stages.runtime import progress
 
 
 @dataclass(frozen=True)
@@ -43,10 +47,10 @@ class Series:
         """Steps that may be targets and hold at least one value."""
         return int((~self.unused_T & np.isfinite(self.anomalies_TN).any(axis=1)).sum())
 
-    def without_scarcest(self, why: str) -> Series:
-        """The series without the variable that has fewest values in the season."""
+    def without_scarcest(self, why: str, keep: str | None = None) -> Series:
+        """The series without the variable that has fewest values in the season, other than one that must stay."""
         values_N = np.isfinite(self.anomalies_TN[~self.unused_T]).sum(axis=0)
-        scarcest = int(np.argmin(values_N))
+        scarcest = min((k for k, name in enumerate(self.names) if name != keep), key=lambda k: int(values_N[k]))
         return Series(
             [name for name in self.names if name != self.names[scarcest]],
             np.delete(self.anomalies_TN, scarcest, axis=1),
@@ -105,3 +109,58 @@ def prepare(
         columns.append(seasonal_anomalies(values_T, day_T, harmonics=harmonics, fit_T=inside_T))
     anomalies_TN = np.column_stack(columns) if columns else np.empty((year_T.size, 0))
     return Series(names, anomalies_TN, unused_T, dropped)
+
+
+@dataclass(frozen=True)
+class Tower:
+    """One tower's accepted means, and which of its years are held out.
+
+    Attributes
+    ----------
+    site
+        Its key in params.yaml.
+    dataset
+        Accepted means on a regular ``time`` axis.
+    training_Y, test_Y
+        Years to learn from (training and validation), and years held out; the latter are none in a short record.
+    """
+
+    site: str
+    dataset: xr.Dataset
+    training_Y: NDArray[np.int64]
+    test_Y: NDArray[np.int64]
+
+    def series(self, config: SeriesConfig, years: NDArray[np.int64] | None = None) -> Series:
+        """Anomalies of all years, or of some of them, where a variable needs a third of ``min_days``."""
+        return prepare(
+            self.dataset,
+            years,
+            variables=config.variables,
+            months=config.months,
+            harmonics=config.harmonics,
+            min_days=config.min_days if years is None else config.min_days // 3,
+        )
+
+
+def towers(aggregation: str) -> Iterator[Tower]:
+    """Each tower that has the aggregation, in the order of their keys."""
+    folder = artifacts.validated(DOMAIN)
+    splits = artifacts.read_table(folder / "splits.parquet").collect()
+    years = splits.with_columns(year=pl.col("record_id").str.split("/").list.last().str.head(4).cast(pl.Int64))
+    sites = years["group"].unique().sort().to_list()
+    for site in progress(sites, "towers", unit="towers"):
+        dataset = open_tower(Path(artifacts.ingested(DOMAIN, site)), folder / "verdict.parquet", aggregation)
+        if dataset is None:  # coarser than the aggregation
+            continue
+        of_site = years.filter(pl.col("group") == site)
+        held_out = pl.col("by_year") == "test"
+        rest, test = (of_site.filter(chosen)["year"].unique().sort() for chosen in (~held_out, held_out))
+        yield Tower(site, dataset, rest.to_numpy(), test.to_numpy())
+
+
+def tower_samples(config: SeriesConfig) -> Iterator[tuple[str, str, Series]]:
+    """Each tower in each sample of its years: all; training and validation; test (held out)."""
+    for tower in towers(config.aggregation):
+        for sample, years in (("all", None), ("train", tower.training_Y), ("test", tower.test_Y)):
+            if years is None or tower.test_Y.size:  # one or two years: nothing is held out
+                yield tower.site, sample, tower.series(config, years)

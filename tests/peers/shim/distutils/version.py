@@ -1,0 +1,5 @@
+"""Versions that can be compared."""
+
+from packaging.version import Version as LooseVersion
+
+__all__ = ["LooseVersion"]

@@ -1,0 +1,1 @@
+"""Independence tests of the engine under the peer's names."""

@@ -1,0 +1,1 @@
+"""Series with known links."""
