@@ -67,7 +67,7 @@ class ContextResult:
     union_NNL
         True where some context has the link; symmetric at lag 0.
     samples
-        Level -> target times that the window leaves it.
+        Level -> target times that the window (of ``masked``: the mask) leaves it.
     kept
         Level -> share of the target times with R = r that the window leaves: near 1 where contexts persist.
     context_links
@@ -183,7 +183,7 @@ def discover(
     collider_rule
         As for `run_pcmci_plus`.
     min_samples
-        Fewest target times that the window must leave a context.
+        Fewest target times that the window, or the mask, must leave a context.
 
     Returns
     -------
@@ -223,6 +223,8 @@ def discover(
     for level, label in enumerate(labels):
         now_T, past_T = (_outside(level_T, level, lags) for lags in (range(last + 1), range(1, last + 1)))
         where = f"{context_name} = {label}"
+        if algorithm == "masked":
+            now_T = level_T != level
         samples[label] = _count(~now_T & ~unused_T, rows, 2 * tau_max)
         kept[label] = samples[label] / max(_count((level_T == level) & ~unused_T, rows, 2 * tau_max), 1)
         try:
@@ -231,7 +233,7 @@ def discover(
             if algorithm == "pooled":
                 graphs[label] = pooled
             elif algorithm == "masked":
-                graphs[label] = pcmci_plus_on(sample_test(level_T != level).sample, **search)
+                graphs[label] = pcmci_plus_on(sample_test(now_T).sample, **search)
             elif algorithm == "intersection":
                 graphs[label] = _intersected(pcmci_plus_on(sample_test(now_T).sample, **search), pooled)
             else:
