@@ -5,12 +5,16 @@ from __future__ import annotations
 import heapq
 import os
 import queue
+import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, nullcontext, suppress
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from prefect import flow, get_run_logger
@@ -34,6 +38,8 @@ __all__ = ["Order", "Run", "RunFailed", "StageFailed", "repro", "run_flow", "run
 
 #: Stages at a time that a run waits for elsewhere; the pools' workers say how many really run.
 REMOTE_JOBS = 64
+#: Within this time a run ends after a signal whose exception was lost.
+SIGNAL_SECONDS = 1.0
 
 
 class RunFailed(FlowError):
@@ -79,6 +85,8 @@ class Run:
         #: Stages that must run and wait for a device.
         self.parked: dict[str, StageReport] = {}
         self.told: set[str] = set()
+        #: Raises what a signal to end this run raised already, somewhere where it may have been swallowed.
+        self.end_again: Callable[[], None] | None = None
 
     def go(self) -> RunReport:
         """Settle every stage: those that can be, at once; the others when their commands end."""
@@ -88,7 +96,9 @@ class Run:
                 if self.running or self.parked:
                     # A device may be freed by another process, of which nobody here is told.
                     with suppress(queue.Empty):
-                        self._finish(self.finished.get(timeout=POLL_SECONDS if self.parked else None))
+                        self._finish(self.finished.get(timeout=POLL_SECONDS if self.parked else SIGNAL_SECONDS))
+                if self.end_again is not None:
+                    self.end_again()
         except BaseException as error:
             self.processes.end()
             self._abandon(f"the run ended: {error!r}" if isinstance(error, Exception) else "interrupted")
@@ -279,7 +289,8 @@ def repro(
         if held:
             held.run = run
         try:
-            report = run.go()
+            with heard(run):
+                report = run.go()
         finally:
             try:
                 workspace.write_lock()
@@ -291,6 +302,28 @@ def repro(
     if report.exit_code:
         raise RunFailed(report)
     return report.as_json()
+
+
+@contextmanager
+def heard(run: Run) -> Iterator[None]:
+    """Let no SIGINT or SIGTERM be lost: what it raises in the middle of a log call is swallowed there."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {int(number): handler for number, handler in found.items() if callable(handler)}
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        run.end_again = partial(before[number], number, None)
+        before[number](number, frame)
+
+    for number in before:
+        signal.signal(number, hear)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _kind(remote: bool) -> type[Run]:

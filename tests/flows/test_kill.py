@@ -7,11 +7,15 @@ import select
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import yaml
 
+from flows.repro import heard
 from tests.flows.conftest import ROOT, RUN_SECONDS, Api, Project, start_server
 
 #: Says that it has begun, with the pid of its shell, and goes on when told.
@@ -127,6 +131,25 @@ def test_interrupted(project: Project, api: Api, number: int) -> None:
     assert "| slow | failed | - | cpu:0 | interrupted |" in table
     assert "| last | not reached | - | - | interrupted |" in table
     blocked.assert_next_run_completes()
+
+
+def test_a_signal_whose_exception_is_swallowed_is_raised_again() -> None:
+    """As in a log call, whose handler catches whatever is raised in it."""
+    run: Any = SimpleNamespace(end_again=None)
+
+    def told(number: int, frame: object) -> None:
+        raise InterruptedError(number)
+
+    before = signal.signal(signal.SIGTERM, told)
+    try:
+        with heard(run):
+            with suppress(InterruptedError):
+                signal.raise_signal(signal.SIGTERM)
+            with pytest.raises(InterruptedError):
+                run.end_again()
+        assert signal.getsignal(signal.SIGTERM) is told
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_two_runs_at_once(project: Project) -> None:
