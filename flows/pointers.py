@@ -1,12 +1,13 @@
 """What a data set's name points to in a revision: blocks of params.yaml and .dvc files.
 
-Nothing here knows a domain. A data set is any mapping that lies under a key ``sources`` or ``sites`` of params.yaml, or
-a .dvc file; what stands above ``sites`` is a domain.
+Nothing here knows a domain. A data set is a block of params.yaml that has a ``path``, or that a ``foreach`` of dvc.yaml
+makes stages of, or a .dvc file. The domain of ``DOMAIN.sites.KEY`` is what stands above the mapping of its blocks.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,7 +19,8 @@ from flows.git import Git
 from flows.yaml_blocks import load
 
 PARAMS = "params.yaml"
-CONTAINERS = ("sources", "sites")
+DVC_YAML = "dvc.yaml"
+WHOLE_NAME = re.compile(r"\$\{([\w.-]+)\}")
 Keys = tuple[str, ...]
 
 
@@ -46,12 +48,13 @@ class Snapshot:
     params: str
     dvc_files: Mapping[str, str]
     label: str
+    stages: str = ""
 
     @classmethod
     def of(cls, git: Git, commit: str, label: str) -> Snapshot:
-        """Read params.yaml and the names of the .dvc files of a commit; ``label`` names it to a person."""
+        """Read params.yaml, dvc.yaml and the names of the .dvc files of a commit; ``label`` names it to a person."""
         files = {path: commit for path in git.files(commit) if path.endswith(".dvc")}
-        return cls(git.read(commit, PARAMS) or "", files, label)
+        return cls(git.read(commit, PARAMS) or "", files, label, git.read(commit, DVC_YAML) or "")
 
     @cached_property
     def tree(self) -> Mapping[str, Any]:
@@ -65,7 +68,12 @@ class Snapshot:
     @cached_property
     def data_sets(self) -> list[Keys]:
         """Keys of each data set in params.yaml."""
-        return list(_data_sets(self.tree, ()))
+        stages = load(self.stages, f"{DVC_YAML} at {self.label}").get("stages") or {}
+        made = [stage.get("foreach") for stage in stages.values() if isinstance(stage, Mapping)]
+        named = [match[1] for text in made if isinstance(text, str) and (match := WHOLE_NAME.fullmatch(text))]
+        blocks = {keys: block(self.tree, keys) for keys in (tuple(name.split(".")) for name in named)}
+        found = [(*keys, str(name)) for keys, item in blocks.items() if _holds_blocks(item) for name in item]
+        return list(dict.fromkeys([*found, *_with_path(self.tree, ())]))
 
 
 def block(tree: Any, keys: Keys) -> Any:
@@ -77,15 +85,17 @@ def block(tree: Any, keys: Keys) -> Any:
     return tree
 
 
-def _data_sets(node: Mapping[str, Any], above: Keys) -> Iterator[Keys]:
+def _holds_blocks(item: Any) -> bool:
+    return isinstance(item, Mapping) and all(isinstance(value, Mapping) for value in item.values())
+
+
+def _with_path(node: Mapping[str, Any], above: Keys) -> Iterator[Keys]:
     for key, value in node.items():
-        if not isinstance(value, Mapping):
-            continue
-        keys = (*above, str(key))
-        if key in CONTAINERS:
-            yield from ((*keys, str(name)) for name, item in value.items() if isinstance(item, Mapping))
-        else:
-            yield from _data_sets(value, keys)
+        if isinstance(value, Mapping):
+            if isinstance(value.get("path"), str):
+                yield (*above, str(key))
+            else:
+                yield from _with_path(value, (*above, str(key)))
 
 
 @dataclass(frozen=True)
@@ -115,9 +125,9 @@ class Names:
                 f"{'; nearest: ' + ', '.join(close) if close else ': params.yaml has no sources and no sites'}."
             )
         found = known[name]
-        sites = [pointer for pointer in found if len(pointer.keys) > 1 and pointer.keys[-2:-1] == ("sites",)]
-        if len(sites) > 1:
-            raise UnknownName(f"{option}: {name!r} is a site of several domains; say {' or '.join(map(str, sites))}.")
+        blocks = [pointer for pointer in found if len(pointer.keys) > 2]
+        if name not in map(str, blocks) and len({pointer.keys[:-2] for pointer in blocks}) > 1 and "." not in name:
+            raise UnknownName(f"{option}: {name!r} is in several domains; say {' or '.join(map(str, blocks))}.")
         return found
 
     def known(self) -> dict[str, list[Pointer]]:
@@ -128,7 +138,7 @@ class Names:
         for keys in dict.fromkeys([*self.here.data_sets, *self.there.data_sets]):
             found.setdefault(".".join(keys), set()).add(Pointer(keys))
             found.setdefault(keys[-1], set()).update([Pointer(keys), *self._files_of(keys)])
-            if keys[-2] == "sites" and keys[:-2]:
+            if len(keys) > 2:
                 of_domain = found.setdefault(".".join(keys[:-2]), set())
                 of_domain.update([Pointer(keys[:-1]), *self._files_of(keys), *self._sources_of(keys)])
         for file in dict.fromkeys([*self.here.dvc_files, *self.there.dvc_files]):
