@@ -12,7 +12,7 @@ export PATH := $(abspath $(BIN)):$(PATH)
 $(VENV)/.installed: requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, found " + sys.version.split()[0] + "; say which: make PYTHON=python3.11")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing requirements.lock into $(VENV) (about 350 MB to download, two to five minutes)"
+	@echo "installing requirements.lock into $(VENV) (about 600 MB to download, 3 GB more where torch brings CUDA; two to five minutes)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	@touch $@
 
@@ -67,12 +67,13 @@ deps: venv ## bring the code deps of dvc.yaml up to date with the imports
 bench: venv ## benchmarks beside their peers, one JSON object a line; NAME=pcmci for one
 	@for script in $(if $(NAME),benchmarks/$(NAME).py,$(sort $(wildcard benchmarks/[a-z]*.py))); do python $$script || exit 1; done
 
+# Left out of the lock: the CUDA libraries, which torch's wheel pins itself where it is the one for GPUs.
 lock: ## make requirements.lock anew from pyproject.toml, for every platform (installs uv in an environment of its own)
 	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check uv
 	{ echo "# Made by \`make lock\` from pyproject.toml; names and versions only."; \
 	  $(VENV)-lock/bin/uv pip compile --quiet --universal --no-header --no-annotate --native-tls --extra dev \
-	    --python-version 3.11 pyproject.toml; } > requirements.lock
+	    --python-version 3.11 pyproject.toml | grep --extended-regexp --invert-match '^(nvidia|cuda|triton)'; } > requirements.lock
 	rm -rf $(VENV)-lock
 
 clean: ## remove the virtual environment, caches and drafts; data/ and the DVC cache stay

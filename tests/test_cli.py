@@ -28,7 +28,14 @@ def settings(workspace: Path) -> Path:
 def test_help_teaches(stages: Stages, workspace: Path) -> None:
     run = stages("--help")
     assert run.returncode == 0
-    for word in ("fetch SOURCE", "ingest DOMAIN@SITE", "params apply", "exit codes", "examples:"):
+    for word in (
+        "fetch SOURCE",
+        "simulate DOMAIN@NAME",
+        "ingest DOMAIN@NAME",
+        "params apply",
+        "exit codes",
+        "examples:",
+    ):
         assert word in run.stdout
 
 
@@ -41,7 +48,9 @@ def test_help_teaches(stages: Stages, workspace: Path) -> None:
         (["train", "pcmi@0"], "`train pcmi`: no such name; did you mean 'pcmci'?"),
         (["train", "pcmci@abc"], "expected `train SYSTEM@SEED`, SEED a whole number"),
         (["train", "pcmci"], "expected `train SYSTEM@SEED`"),
-        (["ingest", "land_atmosphere"], "expected `ingest DOMAIN@SITE`"),
+        (["simulate", "eeg"], "expected `simulate DOMAIN@NAME`"),
+        (["simulate", "eeg@sim-sed"], "no key 'sim-sed' in eeg.simulated; did you mean 'sim-seed'?"),
+        (["ingest", "land_atmosphere"], "expected `ingest DOMAIN@NAME`"),
         (["evaluate", "pcmci@0"], "expected `evaluate NAME`"),
         (["validate", "land_atmosfere"], "did you mean 'land_atmosphere'?"),
         (["fetch", "us-amr"], "no key 'us-amr' in sources; did you mean 'us-ar"),
@@ -99,6 +108,19 @@ def test_the_committed_params_pass(stages: Stages, settings: Path) -> None:
         (lambda p: p["land_atmosphere"]["sites"].update({2013: {}}), "quote a name that is all digits"),
         (lambda p: p["land_atmosphere"]["sites"]["us-arm"].update(path="~/x"), "DVC does not know ~, write /"),
         (lambda p: p["land_atmosphere"]["sites"]["us-arm"].update(path="/no/such"), "'/no/such' does not exist"),
+        (lambda p: p["eeg"]["corpora"].update({"my seed": {}}), "eeg.corpora: the name 'my seed' is no name"),
+        (
+            lambda p: p["eeg"]["corpora"]["blink"].update(path="~/x"),
+            "eeg.corpora.blink.path: found '~/x'; DVC does not",
+        ),
+        (
+            lambda p: p["eeg"]["simulated"].update(blink={"seed": 0}),
+            "the name 'blink' stands in sources too, and both would write data/raw/blink",
+        ),
+        (
+            lambda p: p["eeg"]["simulated"]["sim-seed"].update(null=True),
+            "eeg.simulated.sim-seed.null is not a known key; known keys: design, emotion, noise, null_control",
+        ),
         (lambda p: p["systems"]["pcmci"]["train"].update(variables=["P", "SCW"]), "train.variables.1: found 'SCW'"),
         (lambda p: p["systems"]["pcmci"]["train"].update(variables=["P", "P"]), "the same entry stands twice"),
         (lambda p: p["systems"]["pcmci"]["train"].update(months=[13]), "train.months.0: found 13"),
@@ -135,7 +157,9 @@ def test_a_key_that_stands_twice_is_refused(stages: Stages, settings: Path) -> N
     assert "the key 'seeds' stands twice in one block" in run.stderr
 
 
-@pytest.mark.parametrize("stranger", ["data/ingested/land_atmosphere/de-old", "data/models/pcmci/7"])
+@pytest.mark.parametrize(
+    "stranger", ["data/ingested/land_atmosphere/de-old", "data/ingested/eeg/old", "data/models/pcmci/7"]
+)
 def test_what_params_no_longer_names_must_go(stages: Stages, settings: Path, stranger: str) -> None:
     Path(stranger).mkdir(parents=True)
     run = stages("params", "check")
@@ -183,6 +207,7 @@ def test_apply_refuses_and_changes_nothing(settings: Path, assignment: str, mess
 def test_every_key_is_described(settings: Path) -> None:
     described = {line.split(" ")[0].rstrip(":") for line in params_command.describe("")}
     tree = yaml.safe_load(Path("params.yaml").read_text())
-    del tree["sources"], tree["land_atmosphere"]["sites"]  # theirs are described under NAME
+    for container in params_command.containers():  # theirs are described under NAME
+        params_command.block_at(tree, container).clear()
     for dotted, _ in params_command.leaves(tree):
         assert any(dotted == key or dotted.startswith(key + ".") for key in described), dotted

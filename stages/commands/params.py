@@ -27,6 +27,9 @@ DEFAULT = "default"
 #: Top-level keys that belong to the graph itself: the size in use, and the seeds of ``foreach: ${seeds}``.
 GRAPH_KEYS = ("profile", "seeds")
 
+#: Verbs whose stages write data/raw/NAME.
+RAW_VERBS = ("fetch", "simulate")
+
 #: What can be the name of a stage in DVC and of a folder.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
@@ -54,18 +57,47 @@ def run(words: list[str], *, write: bool) -> None:
 
 def bindings(tree: Mapping[str, Any]) -> Iterator[tuple[type[StageParams], str, str]]:
     """Each stage's params class with the names and keys that params.yaml gives it."""
-    sites = {domain: tree.get(domain, {}).get("sites", {}) for domain in known_names("ingest")}
     for verb in ENTRIES:
-        if verb == "fetch":
-            pairs = [(str(source), str(source)) for source in tree.get("sources", {})]
-        elif verb == "ingest":
-            pairs = [(domain, str(site)) for domain, block in sites.items() for site in block]
-        elif verb == "report":
-            pairs = [("", "")]
-        else:
-            pairs = [(name, "0") for name in known_names(verb)]
-        for name, key in pairs:
-            yield importlib.import_module(entry_module(verb, name)).Params, name, key
+        for name in known_names(verb) or [""]:
+            params = params_class(verb, name)
+            container = container_of(params, name)
+            keys = ["0"] if container is None else [str(key) for key in block_at(tree, container)]
+            for key in keys:
+                yield params, name or key, key
+
+
+def params_class(verb: str, name: str) -> type[StageParams]:
+    """The params class of the stage that does a verb for a domain or system, or of the one stage of the verb."""
+    found: type[StageParams] = importlib.import_module(entry_module(verb, name)).Params
+    return found
+
+
+def container_of(params: type[StageParams], name: str) -> str | None:
+    """Dotted key of the block that names what a stage runs on: ``sources``, ``eeg.corpora``; None for other stages."""
+    for dotted in params.keys(name=name).values():
+        container, found, _ = dotted.partition(".{key}")
+        if found:
+            return container
+    return None
+
+
+def containers() -> dict[str, str]:
+    """Each block that names sources or data sets, and the verb of its stage."""
+    found = {}
+    for verb in ENTRIES:
+        for name in known_names(verb) or [""]:
+            container = container_of(params_class(verb, name), name)
+            if container is not None:
+                found[container] = verb
+    return found
+
+
+def block_at(tree: Mapping[str, Any], dotted: str) -> Mapping[Any, Any]:
+    """The block under a dotted key, empty where there is none."""
+    node: Any = tree
+    for part in dotted.split("."):
+        node = node.get(part) if isinstance(node, Mapping) else None
+    return node if isinstance(node, Mapping) else {}
 
 
 def check(tree: Mapping[str, Any]) -> None:
@@ -93,11 +125,15 @@ def check(tree: Mapping[str, Any]) -> None:
 
 
 def _check_names(tree: Mapping[str, Any]) -> None:
-    """Names of sources and sites become names of stages and folders; a site's path must be there, or be fetched."""
-    blocks = {"sources": tree.get("sources") or {}}
-    blocks |= {f"{domain}.sites": tree.get(domain, {}).get("sites") or {} for domain in known_names("ingest")}
-    for place, block in blocks.items():
-        for key, value in block.items():
+    """Names of sources and data sets become names of stages and folders; a path must be there, or be fetched."""
+    raw: dict[str, str] = {}
+    for place, verb in containers().items():
+        for key, value in block_at(tree, place).items():
+            if verb in RAW_VERBS and raw.setdefault(str(key), place) != place:
+                raise UsageError(
+                    f"{PARAMS_FILE}: {place}: the name {key!r} stands in {raw[str(key)]} too, and both would write "
+                    f"{artifacts.raw(str(key))}. Rename one of them."
+                )
             if not (isinstance(key, str) and NAME.fullmatch(key)):
                 raise UsageError(
                     f"{PARAMS_FILE}: {place}: the name {key!r} is no name of a stage or folder; use letters, digits, "
@@ -119,15 +155,18 @@ def _check_path(place: str, path: str) -> None:
 
 
 def check_strangers(tree: Mapping[str, Any]) -> None:
-    """Refuse folders of sites and seeds that params.yaml no longer names: DVC hashes them with their neighbours.
+    """Refuse folders of data sets and seeds that params.yaml no longer names: DVC hashes them with their neighbours.
 
     Raises
     ------
     UsageError
         There are some; the message says how to remove them.
     """
+    blocks = {container: container.partition(".")[0] for container, verb in containers().items() if verb == "ingest"}
     named = {
-        artifacts.ingested(domain): set(tree[domain]["sites"]) for domain in known_names("ingest") if domain in tree
+        artifacts.ingested(domain): set(block_at(tree, container))
+        for container, domain in blocks.items()
+        if domain in tree
     }
     named |= {artifacts.model(system): {str(seed) for seed in tree["seeds"]} for system in known_names("train")}
     strangers = [
@@ -225,7 +264,7 @@ def describe(wanted: str) -> list[str]:
     }
     for verb in ENTRIES:
         for name in known_names(verb) or [""]:
-            params: type[StageParams] = importlib.import_module(entry_module(verb, name)).Params
+            params = params_class(verb, name)
             for field, dotted in params.keys(name=name or "{name}", key="NAME").items():
                 annotation = params.model_fields[field].annotation
                 for path, line in _describe_type(dotted.replace("{name}", "NAME"), annotation):
@@ -236,7 +275,9 @@ def describe(wanted: str) -> list[str]:
     if not chosen:
         close = difflib.get_close_matches(wanted, lines, n=1) or [path for path in lines if path.startswith(wanted[:4])]
         hint = f"; did you mean {close[0]!r}?" if close else "; `params describe` lists all."
-        raise UsageError(f"`params describe {wanted}`: no such key{hint} Sites and sources are described under NAME.")
+        raise UsageError(
+            f"`params describe {wanted}`: no such key{hint} Data sets and sources are described under NAME."
+        )
     return chosen
 
 

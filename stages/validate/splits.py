@@ -1,7 +1,8 @@
 """Leakage-safe splits, made once in validation and read by every system, and the audit that looks for leaks.
 
-Whole groups go to one part (:func:`by_group`), or each group's own time is cut in order (:func:`by_order`). Only
-accepted records count in the shares; quarantined ones get the part of their group, for the day they are accepted.
+Whole groups go to one part (:func:`by_group`), or each is held out in its turn (:func:`leave_one_out`), or each group's
+own time is cut in order (:func:`by_order`). Only accepted records count in the shares; quarantined ones get the part of
+their group, for the day they are accepted.
 """
 
 from __future__ import annotations
@@ -115,6 +116,65 @@ def _far_from_asked(parts: Mapping[str, Part], sizes: Mapping[str, int], shares:
         return []
     told, asked = ("/".join(f"{100 * share:.0f}" for share in found) for found in (got.values(), map(shares.of, PARTS)))
     return [f"{'/'.join(PARTS)} are {told} % of the accepted records, not {asked}: no {noun} is divided"]
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Part of each group in each fold: columns group, fold (the group that is held out) and part.
+
+    ``fold`` is null where no group can be held out.
+    """
+
+    table: pl.DataFrame
+    notes: tuple[str, ...]
+
+
+FOLDS = {"group": pl.String, "fold": pl.String, "part": pl.String}
+
+
+def leave_one_out(
+    group: pl.Series, accepted: pl.Series, *, validation: float, seed: int, stream: str, noun: str
+) -> Folds:
+    """Hold out each group once, and choose validation groups from the others.
+
+    The groups stand on a shuffled circle; those that follow the one that is held out are for validation, so that every
+    group serves as often as any other, and no fold validates on the group it tests.
+
+    Parameters
+    ----------
+    group, accepted
+        Group (text) and whether the record is accepted, one value a record; their order does not matter.
+    validation
+        Share of the groups that are not held out; rounded, at least one of two or more, unless it is 0.
+    seed, stream
+        Seed and name of the split: two splits of one seed are independent.
+    noun
+        What a group is, for the notes: subject, site.
+
+    Returns
+    -------
+    Folds
+        A row for each group in each fold. A group without accepted records has no fold of its own, and is train.
+    """
+    usable = sorted(set(group.filter(accepted).drop_nulls().to_list()))
+    silent = sorted(set(group.drop_nulls().to_list()) - set(usable))
+    notes = [f"without accepted records, counted nowhere: {', '.join(silent)}"] if silent else []
+    if len(usable) < 2:
+        notes.append(f"{len(usable)} {noun} with accepted records: all train, no {noun} is left to test on")
+        rows: list[tuple[str, str | None, Part]] = [(name, None, "train") for name in sorted([*usable, *silent])]
+        return Folds(pl.DataFrame(rows, schema=FOLDS, orient="row"), tuple(notes))
+    circle = [usable[i] for i in random_numbers(seed, stream).permutation(len(usable))]
+    others = len(usable) - 1
+    count = min(others - 1, max(1, round(validation * others))) if validation else 0
+    if validation and not count:
+        notes.append(f"{len(usable)} {noun}s with accepted records: none for validation")
+    rows = []
+    for place, held_out in enumerate(circle):
+        chosen = {circle[(place + step) % len(circle)] for step in range(1, count + 1)}
+        for name in (*usable, *silent):
+            part: Part = "test" if name == held_out else "validation" if name in chosen else "train"
+            rows.append((name, held_out, part))
+    return Folds(pl.DataFrame(rows, schema=FOLDS, orient="row").sort("fold", "group"), tuple(notes))
 
 
 def by_order(group: pl.Series, step: pl.Series, accepted: pl.Series, shares: Shares, *, noun: str) -> Assignment:

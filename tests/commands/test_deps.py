@@ -133,3 +133,10 @@ def test_a_difference_names_stage_and_files(
 ) -> None:
     with pytest.raises(deps.StageError, match=r"train-toy lacks .*stages/shared\.py.* need not list stages/unused\.py"):
         deps.run([], write=False)
+
+
+def test_a_simulator_is_a_dep_of_its_own_stage_and_of_no_download() -> None:
+    simulated = command_closure("python -m stages simulate eeg@${key}")
+    program = {path.relative_to(ROOT).as_posix() for path in (ROOT / "stages/simulate/eeg").rglob("*.py")}
+    assert program <= set(simulated)
+    assert not program & set(command_closure("python -m stages fetch ${key}"))

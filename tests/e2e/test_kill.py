@@ -18,10 +18,15 @@ STAGES = {
     "ingest-land_atmosphere@de-fak": "ingest land_atmosphere@de-fak",
     "ingest-land_atmosphere@us-fak": "ingest land_atmosphere@us-fak",
     "validate-land_atmosphere": "validate land_atmosphere",
+    "simulate-eeg@sim-seed": "simulate eeg@sim-seed",
+    "ingest-eeg@sim-seed": "ingest eeg@sim-seed",
+    "validate-eeg": "validate eeg",
     "train-endogenous_context@0": "train endogenous_context@0",
     "evaluate-endogenous_context": "evaluate endogenous_context",
     "train-pcmci@0": "train pcmci@0",
     "evaluate-pcmci": "evaluate pcmci",
+    "train-mixemo@0": "train mixemo@0",
+    "evaluate-mixemo": "evaluate mixemo",
     "report": "report",
 }
 

@@ -494,7 +494,7 @@ def test_two_processes_share_one_download(towers: FakeIndex, fetch: Fetch, tmp_p
         ({"package": "--index-url"}, "should match pattern"),
         ({"memers": ["a"]}, "did you mean 'members'?"),
         ({"licence": ""}, "at least 1 character"),
-        ({"kind": "registri"}, "'registry', 'simulator'"),
+        ({"kind": "registri"}, "sources.site.kind: found 'registri'; input should be 'registry'"),
     ],
 )
 def test_a_block_that_is_wrong(fetch: Fetch, change: dict[str, Any], text: str) -> None:

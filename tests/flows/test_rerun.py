@@ -122,7 +122,7 @@ ERRORS = {
     "nothing": ([], ["nothing to rerun with"]),
     "branch name": (["--set", "offset=1", "--name", "a..b"], ["--name a..b: not a name that Git allows"]),
     "branch taken": (["--set", "offset=1", "--name", "main"], ["branch main is there", "give another --name"]),
-    "ambiguous": (["--data-rev", "gamma=HEAD"], ["several domains; say land.sites.gamma or sea.sites.gamma"]),
+    "ambiguous": (["--data-rev", "gamma=HEAD"], ["in several domains; say land.sites.gamma or sea.sites.gamma"]),
     "two minds": (["--set", "offset=1", "--dirty", "--code-rev", "HEAD"], ["give one of them"]),
 }
 

@@ -71,6 +71,53 @@ def test_a_part_without_a_share_stays_empty() -> None:
     assert sorted(found.part) == ["test", "train", "train", "train"]
 
 
+def held_out(rows: list[tuple[str, bool]], *, seed: int = 0, validation: float = 0.2) -> splits.Folds:
+    return splits.leave_one_out(*columns(rows), validation=validation, seed=seed, stream="subjects", noun="subject")
+
+
+@given(rows=rows, seed=st.integers(0, 9), shuffle=st.randoms(use_true_random=False))
+def test_every_group_is_held_out_once_and_never_validates_its_own_fold(
+    rows: list[tuple[str, bool]], seed: int, shuffle: random.Random
+) -> None:
+    found = held_out(rows, seed=seed)
+    usable = {group for group, accepted in rows if accepted}
+    folds = {
+        fold: {part: set(names) for part, names in table.group_by("part").agg("group").iter_rows()}
+        for (fold,), table in found.table.group_by("fold")
+    }
+    assert found.table.height == len(folds) * len({group for group, _ in rows})
+    if len(usable) > 1:
+        assert set(folds) == usable
+        assert all(parts["test"] == {fold} for fold, parts in folds.items())
+        assert all(fold not in parts.get("validation", ()) and parts["train"] & usable for fold, parts in folds.items())
+        serving = found.table.filter(pl.col("part") == "validation").group_by("group").len()["len"]
+        assert set(serving) == ({1} if len(usable) > 2 else set()), "every subject validates in as many folds"
+    mixed = rows.copy()
+    shuffle.shuffle(mixed)
+    assert held_out(mixed, seed=seed).table.equals(found.table)
+
+
+def test_a_fifth_of_nine_other_subjects_is_two() -> None:
+    ten = [(f"s{i:02d}", True) for i in range(10)]
+    sizes = held_out(ten).table.group_by("fold", "part").len()
+    assert set(sizes.filter(pl.col("part") == "validation")["len"]) == {2}
+    assert set(sizes.filter(pl.col("part") == "train")["len"]) == {7}
+    assert set(held_out(ten, validation=0).table["part"]) == {"train", "test"}
+    assert not held_out(ten, seed=1).table.equals(held_out(ten).table)
+
+
+def test_one_subject_is_all_train_and_two_have_none_to_validate_on() -> None:
+    lone = held_out([("a", True), ("b", False)])
+    assert lone.table.rows() == [("a", None, "train"), ("b", None, "train")]
+    assert lone.notes == (
+        "without accepted records, counted nowhere: b",
+        "1 subject with accepted records: all train, no subject is left to test on",
+    )
+    pair = held_out([("a", True), ("b", True)])
+    assert pair.table.rows() == [("a", "a", "test"), ("b", "a", "train"), ("a", "b", "train"), ("b", "b", "test")]
+    assert pair.notes == ("2 subjects with accepted records: none for validation",)
+
+
 @given(rows=steps)
 def test_years_are_cut_in_order_and_never_within_a_year(rows: list[tuple[str, int, bool]]) -> None:
     group = pl.Series([r[0] for r in rows], dtype=pl.String)

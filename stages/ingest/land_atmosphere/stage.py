@@ -12,11 +12,11 @@ from stages import artifacts, manifest
 from stages.ingest.land_atmosphere.config import Aggregation, Format
 from stages.ingest.land_atmosphere.schema import UNITS
 from stages.ingest.land_atmosphere.units import canonical
+from stages.ingest.origin import fetched
 from stages.params import StageParams, bound
 
 if TYPE_CHECKING:
     from stages.ingest.land_atmosphere.native import Native
-    from stages.manifest import Manifest
 
 #: Rules under which one column holds measured and filled values.
 CONSOLIDATED = ("flag", "share", "unknown")
@@ -63,30 +63,6 @@ def run(params: Params, *, name: str, key: str) -> None:
     for variable, doubt in native.contradictions.items():
         trusted = f"unless its `gate` says `trusted_units: [{variable}]`"
         print(f"warning: {key}: {doubt}. The gate refuses the site {trusted}.", file=sys.stderr)
-
-
-def fetched(path: Path) -> Manifest | None:
-    """The manifest of the source under data/raw/ that a path lies in, checked against the bytes; None elsewhere.
-
-    Outside data/raw/ a manifest.json is some file of the user's: it is no evidence of where the data come from.
-
-    Raises
-    ------
-    DataError
-        The folder does not hold the bytes that were fetched.
-    """
-    raw = artifacts.raw("").resolve()
-    if not path.resolve().is_relative_to(raw) or path.resolve() == raw:
-        return None
-    source = path.resolve().relative_to(raw).parts[0]
-    folder = artifacts.raw(source)
-    if not (folder / manifest.NAME).is_file():
-        return None
-    remedy = (
-        f"Bring the fetched bytes back with `dvc checkout {folder}` or `dvc repro -f fetch@{source}`; data of your own "
-        "belong outside data/raw/."
-    )
-    return manifest.verify(folder, remedy=remedy)
 
 
 def description(native: Native, site: str) -> dict[str, Any]:

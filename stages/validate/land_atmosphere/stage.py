@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +11,10 @@ import polars as pl
 from pydantic import Field
 
 from stages import artifacts
-from stages.errors import DataError, GateStopped, UsageError
+from stages.errors import GateStopped
 from stages.ingest.land_atmosphere.schema import DIGEST, VARIABLES
 from stages.params import Config, StageParams, bound
-from stages.validate import docs, expectations, splits, verdicts
+from stages.validate import data_sets, docs, expectations, splits, verdicts
 from stages.validate.expectations import Result
 from stages.validate.land_atmosphere import site_months
 from stages.validate.land_atmosphere.site_months import Gate
@@ -23,6 +22,7 @@ from stages.validate.splits import Shared
 from stages.validate.verdicts import Judgement
 
 DOMAIN = "land_atmosphere"
+BLOCK = "land_atmosphere.sites"
 MONTHS = tuple(f"{month:02d}" for month in range(1, 13))
 
 
@@ -77,17 +77,19 @@ def run(params: Params, *, name: str, key: str) -> None:
         Too many months are quarantined, a table is empty or malformed, two sites hold the same data, or the splits
         leak. All outputs are written.
     """
-    warn_of_strangers(params.sites)
+    data_sets.warn_of_strangers(DOMAIN, BLOCK, "site", params.sites)
     sites = [judge_site(site, params) for site in sorted(params.sites)]
     verdict = pl.concat([site.verdict for site in sites]) if sites else pl.DataFrame(schema=verdicts.SCHEMA)
     table, notes, leaks = split(sites, params.splits)
     shared = shared_content(sites)
     notes["by_site"] += [told(pair) for pair in shared if not pair.copy]
-    stops = [stop for judgement in worst_first([site.judgement for site in sites]) for stop in judgement.stops]
+    stops = [
+        stop for judgement in data_sets.worst_first([site.judgement for site in sites]) for stop in judgement.stops
+    ]
     stops += [told(pair) for pair in shared if pair.copy]
     stops += [stop for split_name, found in leaks.items() for stop in splits.leak_stops(split_name, found)]
     if not sites:
-        stops.append("land_atmosphere.sites in params.yaml names no site")
+        stops.append(f"{BLOCK} in params.yaml names no site")
     total = verdicts.weigh("all sites", verdict, params.gate.max_quarantined, stops=stops)
     counts = verdicts.expectation_counts({site.key: site.results for site in sites})
     summary = {
@@ -106,20 +108,10 @@ def run(params: Params, *, name: str, key: str) -> None:
     with artifacts.atomic(folder / "docs") as draft:
         write_docs(draft, sites, total, counts, summary)
     for site in sites:
-        print(line(site.judgement))
-    print(line(total))
+        print(data_sets.line(site.judgement, "months"))
+    print(data_sets.line(total, "months"))
     if total.stops:
         raise GateStopped(verdicts.stop_message(DOMAIN, total.stops, verdict, folder))
-
-
-def worst_first(judgements: Sequence[Judgement]) -> list[Judgement]:
-    """Sites in the order of their quarantined share, those without any record first."""
-
-    def rank(judgement: Judgement) -> tuple[float, str]:
-        part = judgement.quarantined_share
-        return (-1.0 if part is None else -part), judgement.name
-
-    return sorted(judgements, key=rank)
 
 
 def shared_content(sites: Sequence[Site]) -> list[Shared]:
@@ -158,50 +150,9 @@ def told(pair: Shared) -> str:
     )
 
 
-def warn_of_strangers(known: Mapping[str, Any]) -> None:
-    """Name on stderr the ingested sites that params.yaml no longer names: nobody reads them."""
-    folder = artifacts.ingested(DOMAIN)
-    found = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
-    for key in found:
-        if key not in known:
-            print(
-                f"warning: {folder / key} is not a site of params.yaml (land_atmosphere.sites) and is left out; "
-                f"remove it with `rm -r {folder / key}`, or name the site again.",
-                file=sys.stderr,
-            )
-
-
-def read_site(key: str) -> tuple[pl.DataFrame, dict[str, Any], dict[str, Any]]:
-    """Records, site.json and manifest.json of one ingested site."""
-    folder = artifacts.ingested(DOMAIN, key)
-    if not folder.is_dir():
-        raise UsageError(
-            f"land_atmosphere.sites.{key} of params.yaml was not ingested: {folder} is missing. "
-            f"Run `dvc repro`, or `python -m stages ingest {DOMAIN}@{key}`, first, or take the site out of params.yaml."
-        )
-    for name in ("records.parquet", "site.json", "manifest.json"):
-        if not (folder / name).is_file():
-            raise DataError(
-                folder / name,
-                found="no such file",
-                expected="what ingest writes for every site",
-                remedy=f"Run `python -m stages ingest {DOMAIN}@{key}` again.",
-            )
-    try:
-        records = artifacts.read_table(folder / "records.parquet").collect()
-    except pl.exceptions.PolarsError as error:
-        raise DataError(
-            folder / "records.parquet",
-            found=f"no readable table ({' '.join(str(error).split())})",
-            expected="parquet",
-            remedy=f"Run `python -m stages ingest {DOMAIN}@{key}` again.",
-        ) from error
-    return records, artifacts.read_json(folder / "site.json"), artifacts.read_json(folder / "manifest.json")
-
-
 def judge_site(key: str, params: Params) -> Site:
     """Run the expectations on one site: first on the shape of its table, then, if it has that shape, on its months."""
-    records, about, manifest = read_site(key)
+    records, about, manifest = data_sets.read_ingested(DOMAIN, key, block=BLOCK, noun="site", about="site.json")
     gate = params.gate.overridden(params.sites[key].gate)
     table = f"{key}/records.parquet"
     declared = expectations.columns_table(records, site_months.columns())
@@ -266,14 +217,12 @@ def describe_splits(
 
 def describe_site(site: Site, params: SiteGate) -> dict[str, Any]:
     """Counts, origin and content of one site for summary.json; licence and citation of params.yaml win."""
-    overrides = {"licence": params.licence, "citation": params.citation}
-    source = dict(site.manifest) | {name: text for name, text in overrides.items() if text is not None}
     reasons = verdicts.expectation_counts({site.key: site.results})
     return {
         **site.judgement.as_json(),
         "failed": {count["expectation"]: count["failed"] for count in reasons if count["failed"]},
         "about": dict(site.about),
-        "source": source,
+        "source": data_sets.terms(site.manifest, params.licence, params.citation),
     }
 
 
@@ -321,17 +270,14 @@ def calendar(site: Site) -> docs.Grid | None:
     ):
         if year is None or month is None:
             continue
-        state = "warned" if outcome == verdicts.ACCEPTED and warnings else outcome
-        cells[f"{year}", f"{month:02d}"] = state
+        cells[f"{year}", f"{month:02d}"] = data_sets.state(outcome, warnings)
     return docs.Grid(sorted({year for year, _ in cells}), MONTHS, cells)
 
 
 def facts(described: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Where a site's data come from and what is in them, for its page."""
     source, about = described["source"], described["about"]
-    found = [(name, str(source[name])) for name in ("source", "licence", "citation") if source.get(name)]
-    found += [(f"origin: {name}", str(value)) for name, value in source.get("origin", {}).items()]
-    found += [("file", f"{file['name']}, sha256 {file['sha256']}") for file in source.get("files", [])]
+    found = data_sets.source_facts(source)
     found += [(name, str(about[name])) for name in ("start", "end", "resolution", "utc_offset") if name in about]
     for variable, block in about.get("variables", {}).items():
         column = f", from {block['source_column']} in {block['source_unit']}" if "source_column" in block else ""
@@ -347,11 +293,3 @@ def split_facts(described: Mapping[str, Any], leaks: Sequence[str]) -> list[tupl
     ]
     found += [("note", note) for note in described["notes"]]
     return [*found, *(("leak", leak) for leak in leaks)] if leaks else [*found, ("audit", "no leakage found")]
-
-
-def line(judgement: Judgement) -> str:
-    """One line of the terminal for one site, or for all."""
-    return (
-        f"{judgement.name}: {judgement.outcome}: {judgement.accepted} of {judgement.ingested} months accepted, "
-        f"{judgement.warned} of them with warnings, {judgement.quarantined} quarantined"
-    )

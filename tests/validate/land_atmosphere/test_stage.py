@@ -18,7 +18,6 @@ from stages.ingest.land_atmosphere.schema import VARIABLES
 from stages.validate import expectations
 from stages.validate.land_atmosphere import stage
 from stages.validate.land_atmosphere.stage import Params
-from stages.validate.verdicts import Judgement
 from tests.validate.land_atmosphere.fakes import four_towers, frame, ingested, month, params, years
 
 ROOT = Path(__file__).parents[3]
@@ -219,11 +218,6 @@ def test_a_unit_in_doubt_stops_the_site_until_it_is_corrected_or_trusted() -> No
     assert written()["sites"]["us-arm"]["failed"] == {"unit of VPD": 12}
     assert written()["sites"]["ch-dav"]["outcome"] == "pass"
     assert run(params("us-arm", "ch-dav", us_arm={"gate": {"trusted_units": ["VPD"]}}))["outcome"] == "pass"
-
-
-def test_the_worst_site_is_told_first_and_one_without_quarantine_last() -> None:
-    found = [Judgement(name, n, n - q, q, 0, 0.2, ()) for name, n, q in (("c", 9, 0), ("b", 9, 3), ("a", 0, 0))]
-    assert [judgement.name for judgement in stage.worst_first(found)] == ["a", "b", "c"]
 
 
 def test_the_summary_says_what_a_record_is(towers: dict[str, Any]) -> None:
