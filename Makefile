@@ -16,7 +16,7 @@ $(VENV)/.installed: requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	@touch $@
 
-.PHONY: help venv repro serve stop test test-flows test-fast peers lint format bench deps lock clean
+.PHONY: help venv repro results serve stop test test-flows test-fast peers lint format bench deps lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,12 @@ repro: venv ## run the stages that changed; ends with data/report/index.html
 	@python -m stages params check
 	dvc repro
 	@echo "the report: $(abspath data/report/index.html)"
+
+results: venv ## every table at study size into docs/results.md (hours), then the default size again
+	python -m stages params apply study
+	dvc repro
+	python -m stages results
+	python -m stages params apply default
 
 serve: venv ## Prefect server, workers and deployments on this machine, in the background; PORT=4200 ADDRESS=127.0.0.1
 	@python -m flows serve $(if $(PORT),--port $(PORT)) $(if $(ADDRESS),--address $(ADDRESS))

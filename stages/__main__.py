@@ -25,10 +25,7 @@ hand to try something out.
   evaluate SYSTEM         its metrics, intervals, baselines and plots          -> data/evaluations/SYSTEM
   report                  all of it on one page                                -> data/report/index.html
 
-  params check            every key of params.yaml: known, of its type, in its range
-  params describe [KEY]   what each key means, its unit and its default
-  params apply PROFILE [KEY=VALUE ...]   write profiles/PROFILE.yaml into params.yaml, comments kept
-  deps [--write]          compare the code deps of dvc.yaml with what each stage imports"""
+"""
 
 ENDING = """\
 examples:
@@ -39,27 +36,28 @@ examples:
 exit codes: 0 done; 2 the command or params.yaml is wrong; 3 the gate stopped a data set (its verdict is kept);
 1 anything else."""
 
-#: Verbs about the project itself; they are no stages, so that no stage depends on them.
-COMMANDS = {"params": "stages.commands.params", "deps": "stages.commands.deps"}
+#: Verbs about the project itself: loaded by name, so that no stage depends on them.
+COMMANDS = "stages.commands"
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one verb and return the exit code."""
+    commands = importlib.import_module(COMMANDS)
     parser = argparse.ArgumentParser(
         prog="python -m stages",
-        description=INTRODUCTION,
+        description=INTRODUCTION + commands.USAGE,
         epilog=ENDING,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="python -m stages VERB [NAME] [--debug]",
     )
-    parser.add_argument("verb", metavar="VERB", choices=[*ENTRIES, *COMMANDS], help="what to do, see above")
+    parser.add_argument("verb", metavar="VERB", choices=[*ENTRIES, *commands.MODULES], help="what to do, see above")
     parser.add_argument("words", metavar="NAME", nargs="*", help="which source, domain@name, domain or system@seed")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.add_argument("--write", action="store_true", help="with deps: bring dvc.yaml up to date")
     options = parser.parse_args(arguments)
     try:
-        if options.verb in COMMANDS:
-            importlib.import_module(COMMANDS[options.verb]).run(options.words, write=options.write)
+        if options.verb in commands.MODULES:
+            importlib.import_module(commands.MODULES[options.verb]).run(options.words, write=options.write)
         else:
             run_stage(options.verb, options.words)
     except BrokenPipeError:  # `... | head` has read enough

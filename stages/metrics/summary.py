@@ -50,11 +50,12 @@ class Table(Config):
 
 
 class Plot(Config):
-    """A picture of the report: a file in plots/ beside metrics.json."""
+    """A picture of the report: a file in plots/ beside metrics.json; the page of results shows those that say so."""
 
     file: str
     title: str
     caption: str
+    on_results_page: bool = False
 
 
 class Summary(Config):

@@ -217,12 +217,14 @@ def draw_summaries(
             title="Which links hold where",
             caption=f"{METHODS[MAIN]}. Colour: strongest partial correlation; size: share of the resamples that find "
             "the link; square: no direction; ring: tested and not found; nothing: not measured.",
+            on_results_page=True,
         ),
         Plot(
             file="twin.svg",
             title="Rates on the bucket model (simulated)",
             caption="Means over series with 95 % bootstrap intervals; regimes cut at the critical moisture, and at "
             "quantiles as for the towers.",
+            on_results_page=True,
         ),
     ]
 
@@ -237,4 +239,5 @@ def draw_study(folder: Path, examples: pl.DataFrame, alpha: float) -> Plot:
         title="False links where the system drives its context (simulated)",
         caption="X → R ← Y without a link between X and Y: share of the graphs of a context that join them, with 95 % "
         "bootstrap intervals over series. Dotted: the level of the tests.",
+        on_results_page=True,
     )

@@ -24,6 +24,7 @@ def draw(folder: Path, study: pl.DataFrame) -> list[Plot]:
             title="Gain over ERM on fresh populations (simulated)",
             caption="Accuracy over windows of unseen subjects less that of ERM at the same budget; 95 % bootstrap "
             "intervals over populations.",
+            on_results_page=True,
         )
     ]
     curve = subset_curve(study)
@@ -34,6 +35,7 @@ def draw(folder: Path, study: pl.DataFrame) -> list[Plot]:
                 file="subsets.svg",
                 title="Gain over ERM against the number of subsets (simulated)",
                 caption="Coupled populations; 95 % bootstrap intervals over populations.",
+                on_results_page=True,
             )
         )
     return drawn
