@@ -126,7 +126,6 @@ def make_project(root: Path, packages: Path, own_tower: Path) -> Project:
         "de-fak": {"path": str(own_tower), "format": "fluxnet", "gate": {"max_quarantined": 0.3}},
     }
     params["eeg"]["corpora"] = {"sim-seed": params["eeg"]["corpora"]["sim-seed"]}
-    params["systems"]["mixemo"]["train"]["corpora"] = ["sim-seed"]
     project.write_params(params)
     project.run("git", "add", "--all")
     project.run("git", "commit", "--quiet", "--message", "two small towers")

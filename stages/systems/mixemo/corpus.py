@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Literal
+
 import numpy as np
 
 from stages import artifacts
@@ -10,6 +13,45 @@ from stages.errors import DataError, UsageError
 from stages.params import nearest
 from stages.systems.mixemo.settings import DOMAIN
 from stages.systems.mixemo.windows import Fold, Windows
+
+#: Of this many subjects one is held out, one chooses, one is learnt from.
+FEWEST_SUBJECTS = 3
+
+
+def chosen_corpora(asked: Literal["labelled"] | list[str]) -> list[str]:
+    """The corpora to learn from, the one that leads first.
+
+    Of all labelled ones those lead that name their subjects, then real recordings, then those of more trials. A corpus
+    that is left out is named on stderr.
+
+    Raises
+    ------
+    DataError
+        No corpus has labels and subjects enough.
+    """
+    if asked != "labelled":
+        return asked
+    found = []
+    for key in _ingested():
+        opened = eeg.open_corpus(key)
+        if len(opened.classes) < 2 or len(opened.subjects) < FEWEST_SUBJECTS:
+            told = f"{len(opened.classes)} classes, {len(opened.subjects)} {opened.split_unit}s"
+            print(f"{key}: {told} accepted, not learnt from", file=sys.stderr)
+            continue
+        found.append((opened.split_unit != "subject", opened.simulated, -opened.trials(), key))
+    if not found:
+        raise DataError(
+            artifacts.validated(DOMAIN) / "verdict.parquet",
+            found="no corpus with labels and subjects enough",
+            expected=f"accepted trials of two classes and {FEWEST_SUBJECTS} subjects",
+            remedy="See `labels` under the format of your corpus in docs/domains/eeg.md.",
+        )
+    return [key for *_, key in sorted(found)]
+
+
+def _ingested() -> list[str]:
+    known = artifacts.ingested(DOMAIN)
+    return sorted(path.name for path in known.iterdir() if path.is_dir()) if known.is_dir() else []
 
 
 def read_windows(key: str, *, signals: bool) -> tuple[Windows, list[Fold]]:
@@ -29,10 +71,8 @@ def read_windows(key: str, *, signals: bool) -> tuple[Windows, list[Fold]]:
     DataError
         It has no labels, too few subjects to hold one out, or windows of different sizes.
     """
-    known = artifacts.ingested(DOMAIN)
-    keys = sorted(path.name for path in known.iterdir() if path.is_dir()) if known.is_dir() else []
-    if key not in keys:
-        raise UsageError(f"systems.mixemo.train.corpora: {key} was not ingested{nearest(key, keys)}")
+    if key not in _ingested():
+        raise UsageError(f"systems.mixemo.train.corpora: {key} was not ingested{nearest(key, _ingested())}")
     opened = eeg.open_corpus(key)
     parts = [opened.signals(name) if signals else opened.features(name) for name in opened.subjects]
     parts = [_labelled(part) for part in parts]
@@ -59,7 +99,7 @@ def read_windows(key: str, *, signals: bool) -> tuple[Windows, list[Fold]]:
             artifacts.validated(DOMAIN) / "splits.parquet",
             record=f"corpus {key}",
             found=f"{len(folds)} folds, none with subjects to learn from and to choose by",
-            expected="at least three subjects with accepted, labelled trials",
+            expected=f"at least {FEWEST_SUBJECTS} subjects with accepted, labelled trials",
             remedy="Take the corpus out of systems.mixemo.train.corpora in params.yaml.",
         )
     return windows, usable

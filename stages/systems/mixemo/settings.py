@@ -156,7 +156,11 @@ def compared(methods: list[Any]) -> list[Any]:
 class Train(Config):
     """MixEmo and its baselines: corpora, methods, and the settings they share."""
 
-    corpora: list[str] = Field(min_length=1, description="corpora to learn from, keys of eeg.corpora; the first leads")
+    corpora: Literal["labelled"] | Annotated[list[str], Field(min_length=1)] = Field(
+        "labelled",
+        description="corpora to learn from, keys of eeg.corpora, the first leads; `labelled`: all with labels and "
+        "subjects enough, real ones that name their subjects first",
+    )
     methods: list[Method] = Field(description="methods trained on every corpus")
     backbone: Backbone
     training: Training

@@ -27,6 +27,7 @@ def run(params: Params, *, name: str, key: str) -> None:
     """Train and write weights, history, the subsets of one fold, and the scores of the study."""
     import polars as pl
 
+    from stages.systems.mixemo.corpus import chosen_corpora
     from stages.systems.mixemo.study import count, study_rows
 
     seed, train = int(key), params.train
@@ -35,14 +36,14 @@ def run(params: Params, *, name: str, key: str) -> None:
         corpora: dict[str, Any] = {}
         history: list[dict[str, Any]] = []
         prototypes: list[pl.DataFrame] = []
-        for corpus in train.corpora:
+        for corpus in chosen_corpora(train.corpora):
             learnt = train_corpus(draft / "weights" / corpus, corpus, train, seed)
             corpora[corpus], rows, subsets = learnt
             history += rows
             prototypes += [] if subsets is None else [subsets]
         total = count(train)
         study = [row for rows in progress(study_rows(train, seed), "study", total=total, unit="fits") for row in rows]
-        artifacts.write_json(draft / "config.json", train.model_dump() | {"learnt": corpora})
+        artifacts.write_json(draft / "config.json", train.model_dump() | {"corpora": list(corpora), "learnt": corpora})
         artifacts.write_table(draft / "history.parquet", pl.DataFrame(history))
         artifacts.write_table(draft / "prototypes.parquet", pl.concat(prototypes))
         artifacts.write_table(draft / "study.parquet", pl.DataFrame(study, schema_overrides={"subsets": pl.Int64}))

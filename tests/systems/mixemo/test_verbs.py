@@ -14,7 +14,7 @@ from stages import artifacts
 from stages.errors import DataError, UsageError
 from stages.metrics.summary import Summary, read_summary
 from stages.systems.mixemo import evaluate, train
-from stages.systems.mixemo.corpus import read_windows
+from stages.systems.mixemo.corpus import chosen_corpora, read_windows
 from stages.systems.mixemo.settings import METHODS, Study, Train
 from stages.validate.eeg import stage
 from tests.systems.mixemo.small import BACKBONE, BASELINES, MIXING, TRAINING
@@ -69,6 +69,18 @@ def summary(four: Path, capsys: pytest.CaptureFixture[str]) -> Summary:
 
 def rows(summary: Summary, title: str) -> list[list[Any]]:
     return next(table.rows for table in summary.tables if title in table.title)
+
+
+def test_every_labelled_corpus_is_learnt_from_unless_some_are_named(
+    four: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    two = frame(*subjects("two", ("s01", "s02")))
+    stores = {name: features(two.filter(pl.col("subject") == name), seed=0) for name in ("s01", "s02")}
+    ingested("two", two, stores)
+    stage.run(params("four", "two"), name="eeg", key="")
+    assert chosen_corpora("labelled") == ["four"]
+    assert "two: 3 classes, 2 subjects accepted, not learnt from" in capsys.readouterr().err
+    assert chosen_corpora(["two", "four"]) == ["two", "four"]
 
 
 def test_the_report_says_what_it_was_measured_on(summary: Summary) -> None:
