@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stages.errors import DataError
-from stages.ingest.eeg import unpickle
+from stages.ingest import unpickle
 from stages.ingest.eeg.config import Deap
 from stages.ingest.eeg.names import DEAP_32, DEAP_OTHERS
 from stages.ingest.eeg.schema import TARGETS

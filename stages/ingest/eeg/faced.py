@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stages.errors import DataError
-from stages.ingest.eeg import unpickle
+from stages.ingest import unpickle
 from stages.ingest.eeg.config import Faced, FacedFeatures
 from stages.ingest.eeg.names import FACED_30, FACED_EARS
 from stages.ingest.eeg.schema import BANDS, Unit

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from stages.errors import DataError
-from stages.ingest.eeg import unpickle
+from stages.ingest import unpickle
 from stages.ingest.eeg.config import SeedV
 from stages.ingest.eeg.names import SEED_62
 from stages.ingest.eeg.schema import BANDS

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from stages.errors import DataError
-from stages.ingest.eeg.trials import AGAIN
+
+AGAIN = "Copy or download it again."
 
 _NDARRAY = object()
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stages.errors import DataError
-from stages.ingest.eeg import unpickle
+from stages.ingest import unpickle
 from tests.ingest.eeg.layouts import python2
 
 
