@@ -1,0 +1,1 @@
+"""Traffic series: windows without copies, scaling, masked errors, the clock."""
