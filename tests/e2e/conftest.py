@@ -126,6 +126,10 @@ def make_project(root: Path, packages: Path, own_tower: Path) -> Project:
         "de-fak": {"path": str(own_tower), "format": "fluxnet", "gate": {"max_quarantined": 0.3}},
     }
     params["eeg"]["corpora"] = {"sim-seed": params["eeg"]["corpora"]["sim-seed"]}
+    params["traffic"]["sets"] = {"sim-lanes": params["traffic"]["sets"]["sim-lanes"]}
+    minitraffic = params["systems"]["minitraffic"]["train"]
+    minitraffic["targets"] = [{"set": "sim-lanes", "mode": "lane"}]
+    minitraffic["pretraining"]["roads"] = ["sim-lanes"]
     project.write_params(params)
     project.run("git", "add", "--all")
     project.run("git", "commit", "--quiet", "--message", "two small towers")

@@ -25,6 +25,13 @@ LAND_ATMOSPHERE = [
     "report",
 ]
 EEG = ["simulate-eeg@sim-seed", "ingest-eeg@sim-seed", "validate-eeg", "train-mixemo@0", "evaluate-mixemo"]
+TRAFFIC = [
+    "simulate-traffic@sim-lanes",
+    "ingest-traffic@sim-lanes",
+    "validate-traffic",
+    "train-minitraffic@0",
+    "evaluate-minitraffic",
+]
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +51,7 @@ def project(first: tuple[Project, list[str]]) -> Project:
 
 def test_a_clean_clone_runs_every_stage_once(first: tuple[Project, list[str]]) -> None:
     project, ran = first
-    assert sorted(ran) == sorted([*LAND_ATMOSPHERE, *EEG])
+    assert sorted(ran) == sorted([*LAND_ATMOSPHERE, *EEG, *TRAFFIC])
     page = (project.root / "data/report/index.html").read_text()
     assert "us-fak" in page
     assert "de-fak" in page
