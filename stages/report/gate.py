@@ -67,12 +67,12 @@ class Split(Read):
 
 
 class _Splits(BaseModel):
-    """All splits of a domain by name, beside the seed they were made with."""
+    """All splits of a domain by name, beside the seed they were made with (null: nothing was drawn)."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     __pydantic_extra__: dict[str, Split]
 
-    seed: int
+    seed: int | None
 
 
 class Variable(Read):
@@ -159,7 +159,7 @@ class Gate:
     noun: str
     total: Count
     expectations: list[Expectation]
-    seed: int
+    seed: int | None
     splits: dict[str, Split]
     leakage: dict[str, list[str]]
     sites: dict[str, Site]

@@ -112,7 +112,7 @@ def run(params: Params, *, name: str, key: str) -> None:
         **total.as_json(),
         "expectations": verdicts.expectation_counts({s.key: [*s.results, *s.found] for s in sets}),
         # boundaries follow from the shares alone; the report asks every domain for a seed
-        "splits": {"seed": 0, **{s.split_name: s.described for s in sets}},
+        "splits": {"seed": None, **{s.split_name: s.described for s in sets}},
         "leakage": {s.split_name: list(s.leaks) for s in sets},
         "sites": {s.key: describe(s, params.sets[s.key], shared.get(s.key, [])) for s in sets},
     }
