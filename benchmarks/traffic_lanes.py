@@ -12,8 +12,8 @@ The sets pass our readers and our gate in a workspace of their own, and `train` 
 folder that is absent is said and skipped. Peers learn from the same blocks of steps, see the same contexts, choose by
 the same validation windows and the same number of looks, and are scored by the same code; they get `--peer-steps`
 updates for each learning rate where ours get what params.yaml says. PatchTST is that of transformers (channels apart,
-mean absolute error), DCRNN two layers of torch-geometric-temporal's cell on the set's own graph with a linear head on
-the last value:
+mean absolute error), DCRNN that of torch-geometric-temporal, a layer as wide as our network on the set's own graph,
+with a linear head that is added to the last value:
 
     python -m venv FOLDER && FOLDER/bin/pip install torch transformers torch-geometric
     FOLDER/bin/pip install --no-deps torch-geometric-temporal

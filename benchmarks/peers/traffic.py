@@ -24,7 +24,7 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 NETWORK_BATCH = 64  # windows at once where nothing is learned
-DCRNN_UNITS, DCRNN_HOPS = 64, 3  # as published: diffusion of two steps, and the sensor itself
+HOPS = 3  # of DCRNN, as published: diffusion of two steps, and the sensor itself
 
 
 def work(task: Path, answer: Path) -> None:
@@ -144,7 +144,7 @@ def patchtst(about: dict[str, Any], edges: dict[str, Any], sensors: int) -> Any:
 
 
 def dcrnn(about: dict[str, Any], edges: dict[str, Any], sensors: int) -> Any:
-    """Two layers of 64 units of torch-geometric-temporal's DCRNN on the set's own graph, and a linear head.
+    """A layer of torch-geometric-temporal's DCRNN, as wide as our network, on the set's own graph, and a linear head.
 
     Only the file that holds the model is loaded: importing the package asks for compiled libraries that DCRNN does not
     use. Every sensor has an edge to itself, since a sensor without any would divide by zero.
@@ -162,13 +162,13 @@ def dcrnn(about: dict[str, Any], edges: dict[str, Any], sensors: int) -> Any:
     class Forecaster(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.first, self.second = kind(4, DCRNN_UNITS, DCRNN_HOPS), kind(DCRNN_UNITS, DCRNN_UNITS, DCRNN_HOPS)
-            self.head = torch.nn.Linear(DCRNN_UNITS, about["horizon"])
+            self.cell = kind(4, about["width"], HOPS)
+            self.head = torch.nn.Linear(about["width"], about["horizon"])
 
         def forward(self, past: Any, clock: Any) -> Any:
             seen = carried(past)[..., None]
             seen = torch.cat([seen, clock[:, :, None].expand(*seen.shape[:3], 3)], dim=-1)
-            hidden = self.second(self.first(seen, index, weight), index, weight)
+            hidden = self.cell(seen, index, weight)
             return (carried(past)[:, -1:] + self.head(hidden[:, -1]).swapaxes(1, 2)).float()
 
     return Forecaster()
