@@ -67,9 +67,9 @@ def column_decimals(cells: Iterable[object]) -> int | None:
         return 1
     if min(sizes) < SMALLEST or max(sizes) >= LARGEST or max(sizes) / min(sizes) > 1e3:
         return None
-    needed = decimals_for(max(sizes), significant=SIGNIFICANT)
-    least = decimals_for(min(sizes), significant=2)
-    return min(max(needed, least), _written(sizes))
+    close = max(sizes) / min(sizes) <= 10  # 4.88 and 10.3 are to be compared digit by digit
+    least = decimals_for(min(sizes), significant=SIGNIFICANT if close else 2)
+    return min(max(decimals_for(max(sizes)), least), _written(sizes))
 
 
 def _written(sizes: Sequence[float]) -> int:
