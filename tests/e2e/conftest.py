@@ -15,6 +15,7 @@ from ruamel.yaml import YAML
 
 from stages.artifacts import sha256_file
 from tests.conftest import ROOT
+from tests.e2e.molecules import write_hairpins
 from tests.e2e.towers import half_hours, write_base, write_fluxnet, write_sdist
 
 yaml = YAML()
@@ -130,6 +131,10 @@ def make_project(root: Path, packages: Path, own_tower: Path) -> Project:
     minitraffic = params["systems"]["minitraffic"]["train"]
     minitraffic["targets"] = [{"set": "sim-lanes", "mode": "lane"}]
     minitraffic["pretraining"]["roads"] = ["sim-lanes"]
+    write_hairpins(root / "own" / "hairpins.dbn")
+    families = {"reader": "dotbracket", "family": "^(?P<family>[^_]+)_"}
+    params["rna"]["sets"] = {"hairpins": {"path": "own/hairpins.dbn", "format": families, "gate": {}}}
+    params["rna"]["splits"]["published"] = {}
     project.write_params(params)
     project.run("git", "add", "--all")
     project.run("git", "commit", "--quiet", "--message", "two small towers")

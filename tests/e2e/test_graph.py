@@ -32,6 +32,7 @@ TRAFFIC = [
     "train-minitraffic@0",
     "evaluate-minitraffic",
 ]
+RNA = ["ingest-rna@hairpins", "validate-rna"]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +52,7 @@ def project(first: tuple[Project, list[str]]) -> Project:
 
 def test_a_clean_clone_runs_every_stage_once(first: tuple[Project, list[str]]) -> None:
     project, ran = first
-    assert sorted(ran) == sorted([*LAND_ATMOSPHERE, *EEG, *TRAFFIC])
+    assert sorted(ran) == sorted([*LAND_ATMOSPHERE, *EEG, *TRAFFIC, *RNA])
     page = (project.root / "data/report/index.html").read_text()
     assert "us-fak" in page
     assert "de-fak" in page

@@ -21,6 +21,8 @@ STAGES = {
     "simulate-eeg@sim-seed": "simulate eeg@sim-seed",
     "ingest-eeg@sim-seed": "ingest eeg@sim-seed",
     "validate-eeg": "validate eeg",
+    "ingest-rna@hairpins": "ingest rna@hairpins",
+    "validate-rna": "validate rna",
     "train-endogenous_context@0": "train endogenous_context@0",
     "evaluate-endogenous_context": "evaluate endogenous_context",
     "train-pcmci@0": "train pcmci@0",
