@@ -294,7 +294,9 @@ def draw(
             pictures.append(("periods", plots.draw_periods, "MAE by time of day", f"At {percent(share)}; {counted}."))
         for stem, drawing, title, caption in pictures:
             drawing(folder / f"{stem}_{key}.svg", found, key, share)
-            drawn.append(Plot(file=f"{stem}_{key}.svg", title=f"{about.title}: {title}", caption=caption))
+            on_page = stem == "differences"
+            full = f"{about.title}: {title}"
+            drawn.append(Plot(file=f"{stem}_{key}.svg", title=full, caption=caption, on_results_page=on_page))
         if len(shares) > 1:
             plots.draw_shares(folder / f"shares_{key}.svg", found, key, shares)
             drawn.append(
@@ -302,6 +304,7 @@ def draw(
                     file=f"shares_{key}.svg",
                     title=f"{about.title}: few-shot curve",
                     caption=f"MAE by the share of the training steps that was learnt from; {counted}.",
+                    on_results_page=True,
                 )
             )
         mine = graph.filter((pl.col("target") == key) & (pl.col("share") - share).abs().le(1e-9))
