@@ -207,18 +207,19 @@ class _Run:
         self.running = []
         if self.keeps:
             self.trail.append(Snapshot(step, probe_loss, weights))
-        self._choose(judged, weights)
+        self.history[-1]["chosen"] = False
+        # A head without training may be right by chance, and says nothing of an arm.
+        if step:
+            self._choose(judged, weights)
 
     def _choose(self, judged: Judged, weights: Weights) -> None:
-        """Keep the first step with the highest metric; without a metric, the last step."""
+        """Keep the first step with the highest metric, or the last one where the metric is not defined."""
         value = -np.inf if judged.metric is None else judged.metric
         if self.best is None or value > self.best[0] or np.isneginf(value):
             self.best = (value, weights)
             for row in self.history:
                 row["chosen"] = False
             self.history[-1]["chosen"] = True
-        else:
-            self.history[-1]["chosen"] = False
 
     @torch.no_grad()
     def answers(self, examples: Sequence[Example]) -> list[Answer]:

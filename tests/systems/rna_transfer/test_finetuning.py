@@ -10,7 +10,7 @@ from stages.runtime import random_numbers
 from stages.systems.rna_transfer.corpus import Corpus
 from stages.systems.rna_transfer.encoder import Encoder, initialise
 from stages.systems.rna_transfer.finetuning import Downstream, Parts, copied, finetune, new_model
-from stages.systems.rna_transfer.tasks import Task
+from stages.systems.rna_transfer.tasks import Judged, Paired, Task
 from tests.systems.rna_transfer.small import SETTINGS, SIZE, TASKS, accepted
 
 CORPUS = Corpus(accepted(), "transfer-0", SETTINGS, 0)
@@ -59,7 +59,8 @@ def test_the_step_with_the_highest_metric_is_chosen_and_answers() -> None:
     tuned = finetune(model, parts, SETTINGS.finetuning, trained=True, seed=0, trail=True)
     metrics = [row["validation_metric"] for row in tuned.history]
     chosen = [row["chosen"] for row in tuned.history]
-    assert chosen.index(True) == metrics.index(max(metrics))
+    # The first check is of an untrained head, which no arm is judged by.
+    assert chosen.index(True) == 1 + metrics[1:].index(max(metrics[1:]))
     assert sum(chosen) == 1
     assert [row["step"] for row in tuned.history] == [0, 2, 4]
     assert [snapshot.step for snapshot in tuned.trail] == [0, 2, 4]
@@ -68,6 +69,14 @@ def test_the_step_with_the_highest_metric_is_chosen_and_answers() -> None:
     with torch.no_grad():
         probe = float(task.loss(model.head, model.embed(parts.probe), parts.probe))
     assert probe == pytest.approx(tuned.history[place]["probe_loss"], rel=1e-5)
+
+
+def test_an_untrained_head_answers_nothing_however_right_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, _, parts = made("paired")
+    falling = iter([0.9, 0.8, 0.7])
+    monkeypatch.setattr(Paired, "judge", lambda self, answers, examples: Judged(next(falling)))
+    tuned = finetune(model, parts, SETTINGS.finetuning, trained=True, seed=0)
+    assert [row["chosen"] for row in tuned.history] == [False, True, False]
 
 
 def test_without_validation_molecules_the_last_step_answers() -> None:
