@@ -8,13 +8,17 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from stages import artifacts
+from stages.commands.params import DEFAULT, PROFILES, leaves
 from stages.errors import DataError, UsageError
 from stages.metrics.summary import Headline, Summary, Table, read_summary
-from stages.params import load_params
+from stages.params import PARAMS_FILE, load_params
 from stages.report.figures import column_decimals, interval_decimals, number
 
 PAGE = Path("docs/results.md")
@@ -66,14 +70,33 @@ def read_sections(page: Path) -> dict[str, str]:
 
 
 def made_with() -> str:
-    """Commit, size and seeds of the workspace, in words."""
+    """Commit, size and seeds of the workspace, and every setting that is not the profile's, in words."""
     params = load_params()
     commit = git("rev-parse", "--short=10", "HEAD").strip()
     changed = [line[3:] for line in git("status", "--porcelain", "--untracked-files=no").splitlines()]
     other = [file for file in changed if file not in RUN_FILES and not file.startswith(f"{PLOTS}/")]
     said = f", with uncommitted changes in {', '.join(other)}" if other else ""
     seeds = ", ".join(str(seed) for seed in params.get("seeds", []))
-    return f"Commit {commit}{said}; profile `{params.get('profile')}`; seeds {seeds}."
+    different = [f"`{key}={value}`" for key, value in departures(params).items()]
+    but = f", but {', '.join(different)}" if different else ""
+    return f"Commit {commit}{said}; profile `{params.get('profile')}`{but}; seeds {seeds}."
+
+
+def departures(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings that differ from the committed params.yaml with the profile laid over it, by dotted key.
+
+    Parameters
+    ----------
+    params
+        params.yaml as it is now.
+    """
+    expected = dict(leaves(yaml.safe_load(git("show", f"HEAD:{PARAMS_FILE.as_posix()}"))))
+    for layer in dict.fromkeys([DEFAULT, params.get("profile", DEFAULT)]):
+        path = PROFILES / f"{layer}.yaml"
+        expected |= dict(leaves(load_params(path))) if path.is_file() else {}
+    now = dict(leaves(params))
+    keys = sorted((now.keys() | expected.keys()) - {"profile"})
+    return {key: now.get(key, "absent") for key in keys if now.get(key, "absent") != expected.get(key, "absent")}
 
 
 def git(*words: str) -> str:

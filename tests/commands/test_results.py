@@ -100,6 +100,19 @@ def test_changed_code_is_named(evaluated: Path) -> None:
     assert "with uncommitted changes in code.py" in results.PAGE.read_text()
 
 
+def test_a_setting_that_is_not_the_profiles_is_named(evaluated: Path) -> None:
+    """A table at other seeds or sizes than its profile says must not pass for one at that profile."""
+    Path("profiles").mkdir()
+    Path("profiles/default.yaml").write_text("seeds: [0, 1]\nsize: 1\n")
+    Path("profiles/study.yaml").write_text("seeds: [0, 1, 2]\nsize: 2\n")
+    Path("params.yaml").write_text("profile: study\nseeds: [0, 1]\nsize: 2\n")
+    results.run(["first"], write=False)
+    assert "profile `study`, but `seeds=[0, 1]`; seeds 0, 1." in results.PAGE.read_text()
+    Path("params.yaml").write_text("profile: study\nseeds: [0, 1, 2]\nsize: 2\n")
+    results.run(["first"], write=False)
+    assert "profile `study`; seeds 0, 1, 2." in results.PAGE.read_text()
+
+
 def test_a_system_without_evaluation_is_refused(evaluated: Path) -> None:
     with pytest.raises(UsageError, match=r"no evaluation of third in data/evaluations.*There are: first, second"):
         results.run(["third"], write=False)

@@ -30,6 +30,8 @@ from stages.systems.rna_transfer.tasks import Example
 Weights = Mapping[str, Tensor]
 #: Halvings in the search for the place on a line where the loss has the level.
 HALVINGS = 8
+#: Sums over bases depend on the number of threads in their last bits, which an artifact must not.
+CKA_DECIMALS = 9
 
 
 class Matched(NamedTuple):
@@ -96,7 +98,7 @@ def similarities(
 ) -> list[dict[str, Any]]:
     """Linear CKA of every layer of one encoder with every layer of another, of the same bases."""
     return [
-        row(measure, linear_cka(x_BD, y_BD), layer=layer, other_layer=other)
+        row(measure, round(linear_cka(x_BD, y_BD), CKA_DECIMALS), layer=layer, other_layer=other)
         for layer, x_BD in first.items()
         for other, y_BD in second.items()
     ]
