@@ -18,8 +18,9 @@ import functools
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, chdir, contextmanager
+from contextlib import ExitStack, chdir, contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -92,6 +93,7 @@ class Workspace:
     _lock_files: dict[Path, LockFile] = field(default_factory=dict)
     _corrupt: dict[str, list[Change]] = field(default_factory=dict)
     _suspect: set[str] = field(default_factory=set)
+    _ignored: set[str] = field(default_factory=set)
 
     @_patient
     def changes(self, name: str) -> list[Change]:
@@ -123,6 +125,7 @@ class Workspace:
                     stage.checkout()
                     if not stage_changes(stage):
                         return False
+            self._name_in_gitignore(stage)
             stage.run()
             if isinstance(stage, PipelineStage):
                 self._unwritten[name] = stage
@@ -155,6 +158,7 @@ class Workspace:
             except RunCacheNotFoundError:
                 return False
             stage.save_deps()
+            self._name_in_gitignore(stage)
             stage.save_outs()
             found += [change for out in cached for change in remove_corrupt(out)]
             if found:
@@ -246,7 +250,26 @@ class Workspace:
         finally:
             self.give_up(name)
 
+    def _name_in_gitignore(self, stage: Stage) -> None:
+        """Name a stage's outs in .gitignore, after those of the stages that DVC would have run before it.
+
+        A .gitignore may lie in a folder that is a dep: with its lines in the order in which parallel stages end, the
+        hash of that dep would differ from one run to the next.
+        """
+        from dvc.output import OutputAlreadyTrackedError
+
+        folders = {Path(out.fs_path).parent for out in stage.outs}
+        before = takewhile(lambda other: other is not stage, self._stages.values())
+        for other in [*before, stage]:
+            for out in other.outs:
+                if Path(out.fs_path).parent in folders and out.fs_path not in self._ignored:
+                    self._ignored.add(out.fs_path)
+                    with suppress(OutputAlreadyTrackedError):  # that stage will say so
+                        out.ignore()
+                    self._repo.scm._reset()  # it remembers the file as it was, and would write the line again
+
     def _save(self, name: str, stage: Stage) -> None:
+        self._name_in_gitignore(stage)
         stage.save(run_cache=all(out.use_cache or out.is_metric or out.is_plot for out in stage.outs))
         if name in self._suspect or self._corrupt.get(name):
             # DVC would not write an object that is there by name.
