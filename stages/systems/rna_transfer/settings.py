@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from stages.params import Config
 
@@ -60,7 +60,7 @@ class Size(Config):
     layers: int = Field(ge=1, description="transformer layers")
     heads: int = Field(ge=1, description="attention heads of a layer; width is an even multiple of it")
     tokens: list[Positive] = Field(
-        min_length=1, description="pre-training lengths in bases, each a run of its own whose learning rate ends at 0"
+        description="pre-training lengths in bases, each a run of its own whose learning rate ends at 0; none: left out"
     )
 
     @model_validator(mode="after")
@@ -165,7 +165,7 @@ class Train(Config):
     splits: list[str] = Field(
         min_length=1, description="splits with a pre-training part, such as transfer-0; seed s takes number s, in turns"
     )
-    sizes: dict[str, Size] = Field(min_length=1, description="encoders by name; the first leads")
+    sizes: dict[str, Size] = Field(description="encoders by name, without those that have no tokens; the first leads")
     local_models: list[LocalModel] = Field([], description="further encoders of multimolecule, from local folders")
     tasks: list[Task] = Field(min_length=1, description="downstream tasks; the first leads")
     arms: list[Arm] = Field(min_length=1, description="arms of every task, size and pre-training length")
@@ -177,6 +177,14 @@ class Train(Config):
     pair_head: PairHead
     finetuning: Finetuning
     geometry: Geometry
+
+    @field_validator("sizes")
+    @classmethod
+    def _in_use(cls, sizes: dict[str, Size]) -> dict[str, Size]:
+        used = {name: size for name, size in sizes.items() if size.tokens}
+        if not used:
+            raise ValueError("one of the sizes should have tokens")
+        return used
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
