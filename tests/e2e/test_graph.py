@@ -32,7 +32,7 @@ TRAFFIC = [
     "train-minitraffic@0",
     "evaluate-minitraffic",
 ]
-RNA = ["ingest-rna@hairpins", "validate-rna"]
+RNA = ["ingest-rna@hairpins", "validate-rna", "train-rna_transfer@0", "evaluate-rna_transfer"]
 
 
 @pytest.fixture(scope="module")

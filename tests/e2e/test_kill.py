@@ -34,6 +34,8 @@ STAGES = {
     "evaluate-minitraffic": "evaluate minitraffic",
     "train-mixemo@0": "train mixemo@0",
     "evaluate-mixemo": "evaluate mixemo",
+    "train-rna_transfer@0": "train rna_transfer@0",
+    "evaluate-rna_transfer": "evaluate rna_transfer",
     "report": "report",
 }
 
