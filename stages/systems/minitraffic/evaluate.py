@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
@@ -13,6 +12,7 @@ from stages.metrics.summary import Plot, Summary, Table, write_summary
 from stages.params import Config, StageParams, bound
 from stages.runtime import progress
 from stages.systems.minitraffic.settings import ARMS, DOMAIN, MAIN, Train, arms_of
+from stages.trained import read_config
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,31 +110,6 @@ def in_order(tested: dict[str, Tested]) -> list[str]:
 
     lead = leading(tested)
     return [lead, *(key for key in tested if key != lead)]
-
-
-def read_config(name: str, seeds: list[int]) -> dict[str, Any]:
-    """config.json of the first seed, once the models of all seeds are there.
-
-    Raises
-    ------
-    DataError
-        A seed has not been trained.
-    """
-    folder = artifacts.model(name)
-    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-        if path.name not in {str(seed) for seed in seeds}:
-            print(f"{path}: not among the seeds {seeds} of params.yaml, ignored; remove the folder", file=sys.stderr)
-    for seed in seeds:
-        path = artifacts.model(name, seed) / "config.json"
-        if not path.is_file():
-            raise DataError(
-                path,
-                found="no such file",
-                expected=f"the model of seed {seed}",
-                remedy=f"Run `dvc repro evaluate-{name}`, or `python -m stages train {name}@{seed}`.",
-            )
-    config: dict[str, Any] = artifacts.read_json(artifacts.model(name, seeds[0]) / "config.json")
-    return config
 
 
 def check(name: str, seed: int, targets: dict[str, Target], learnt: dict[str, Any]) -> None:

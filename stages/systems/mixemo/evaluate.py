@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from stages.metrics.summary import Plot, Summary, write_summary
 from stages.params import StageParams, bound
 from stages.runtime import progress
 from stages.systems.mixemo.settings import BAR, DOMAIN, MAIN, REFERENCE, Backbone
+from stages.trained import read_config, read_tables
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,7 +44,7 @@ def run(params: Params, *, name: str, key: str) -> None:
     from stages.systems.mixemo import study_tables, tables
     from stages.systems.mixemo.scores import subject_scores
 
-    models, config = read_models(name, params.seeds)
+    models, config = read_tables(name, params.seeds, TABLES), read_config(name, params.seeds)
     corpora: dict[str, Any] = {corpus: config["learnt"][corpus] for corpus in config["corpora"]}
     predictions = pl.concat([predict_corpus(name, corpus, config, params.seeds) for corpus in corpora])
     scores = subject_scores(predictions)
@@ -72,37 +72,6 @@ def run(params: Params, *, name: str, key: str) -> None:
             citations=CITATIONS,
         )
         write_summary(draft, summary)
-
-
-def read_models(name: str, seeds: list[int]) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
-    """The tables of all seeds, stacked with a column ``seed``, and the config they share.
-
-    Raises
-    ------
-    DataError
-        A seed has not been trained.
-    """
-    import polars as pl
-
-    folder = artifacts.model(name)
-    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-        if path.name not in {str(seed) for seed in seeds}:
-            print(f"{path}: not among the seeds {seeds} of params.yaml, ignored; remove the folder", file=sys.stderr)
-    stacked: dict[str, pl.DataFrame] = {}
-    for table in TABLES:
-        parts = []
-        for seed in seeds:
-            path = artifacts.model(name, seed) / f"{table}.parquet"
-            if not path.is_file():
-                raise DataError(
-                    path,
-                    found="no such file",
-                    expected=f"the model of seed {seed}",
-                    remedy=f"Run `dvc repro evaluate-{name}`, or `python -m stages train {name}@{seed}`.",
-                )
-            parts.append(artifacts.read_table(path).collect().with_columns(seed=pl.lit(seed)))
-        stacked[table] = pl.concat(parts)
-    return stacked, artifacts.read_json(artifacts.model(name, seeds[0]) / "config.json")
 
 
 def predict_corpus(name: str, corpus: str, config: dict[str, Any], seeds: list[int]) -> pl.DataFrame:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from stages import artifacts
-from stages.errors import DataError
 from stages.metrics.summary import Plot, Summary, Table, write_summary
 from stages.params import Config, StageParams, bound
 from stages.runtime import progress
 from stages.systems.rna_transfer.settings import BASELINE, DOMAIN, TASKS, Run, Train
+from stages.trained import read_config, read_tables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,7 +65,7 @@ def run(params: Params, *, name: str, key: str) -> None:
     from stages.systems.rna_transfer.comparisons import Comparison
     from stages.systems.rna_transfer.optimisation import Optimisation
 
-    models, config = read_models(name, params.seeds)
+    models, config = read_tables(name, params.seeds, TABLES), read_config(name, params.seeds)
     train = Train.model_validate({field: value for field, value in config.items() if field != "learnt"})
     accepted = rna.open_set(config["learnt"]["corpus"]["sets"])
     never = never_pairing(accepted, train, params.seeds)
@@ -92,37 +91,6 @@ def run(params: Params, *, name: str, key: str) -> None:
             citations=CITATIONS,
         )
         write_summary(draft, summary)
-
-
-def read_models(name: str, seeds: list[int]) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
-    """The tables of all seeds, stacked with a column ``seed``, and config.json of the first.
-
-    Raises
-    ------
-    DataError
-        A seed has not been trained.
-    """
-    import polars as pl
-
-    folder = artifacts.model(name)
-    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-        if path.name not in {str(seed) for seed in seeds}:
-            print(f"{path}: not among the seeds {seeds} of params.yaml, ignored; remove the folder", file=sys.stderr)
-    stacked: dict[str, pl.DataFrame] = {}
-    for table in TABLES:
-        parts = []
-        for seed in seeds:
-            path = artifacts.model(name, seed) / f"{table}.parquet"
-            if not path.is_file():
-                raise DataError(
-                    path,
-                    found="no such file",
-                    expected=f"the model of seed {seed}",
-                    remedy=f"Run `dvc repro evaluate-{name}`, or `python -m stages train {name}@{seed}`.",
-                )
-            parts.append(artifacts.read_table(path).collect().with_columns(seed=pl.lit(seed, pl.Int64)))
-        stacked[table] = pl.concat(parts)
-    return stacked, artifacts.read_json(artifacts.model(name, seeds[0]) / "config.json")
 
 
 def score(
