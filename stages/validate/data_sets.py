@@ -4,14 +4,49 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import polars as pl
+from pydantic import Field
 
 from stages import artifacts
 from stages.errors import DataError, UsageError
+from stages.params import Config
 from stages.validate import verdicts
+from stages.validate.expectations import Result
 from stages.validate.verdicts import Judgement
+
+Gate = TypeVar("Gate", bound=Config)
+
+
+class GateOf(Config, Generic[Gate]):
+    """One data set of params.yaml, as far as the gate of its domain reads it."""
+
+    path: Any = Field(None, description="read by ingest")
+    format: Any = Field(None, description="read by ingest")
+    gate: Gate | None = Field(None, description="the limits that differ from the domain's own gate")
+    licence: str | None = Field(None, description="overrides the licence of the source's manifest")
+    citation: str | None = Field(None, description="overrides the citation of the source's manifest")
+
+
+@dataclass(frozen=True)
+class JudgedSet:
+    """One data set with the verdict on its records; ``results`` are those of the expectations on them."""
+
+    key: str
+    records: pl.DataFrame
+    verdict: pl.DataFrame
+    results: Sequence[Result]
+    suite: Mapping[str, Any]
+    judgement: Judgement
+    about: Mapping[str, Any]
+    manifest: Mapping[str, Any]
+
+    @property
+    def accepted(self) -> pl.Series:
+        """Whether each record is accepted."""
+        return self.verdict["outcome"] == verdicts.ACCEPTED
 
 
 def warn_of_strangers(domain: str, block: str, noun: str, known: Iterable[str]) -> None:

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
-from pydantic import Field
 
 from stages import artifacts
 from stages.errors import GateStopped
 from stages.ingest.eeg.schema import ENTROPY_UNIT
-from stages.params import Config, StageParams, bound
+from stages.params import StageParams, bound
 from stages.validate import data_sets, docs, expectations, splits, verdicts
 from stages.validate.eeg import copies, folds, inputs, trials, windows
 from stages.validate.eeg.folds import CorpusSplit, Splits
@@ -29,39 +28,21 @@ ABOUT = ("title", "reader", "resolution", "original_rate", "unit", "montage", "r
 STATISTICS = ("seconds", "std_uv", "max_abs_uv", "drift_uv", "line_noise_share", "saturated_share")
 
 
-class CorpusGate(Config):
-    """One corpus of params.yaml, as far as the gate reads it."""
-
-    path: Any = Field(None, description="read by ingest")
-    format: Any = Field(None, description="read by ingest")
-    gate: Gate | None = Field(None, description="the limits that differ from eeg.gate")
-    licence: str | None = Field(None, description="overrides the licence of the source's manifest")
-    citation: str | None = Field(None, description="overrides the citation of the source's manifest")
-
-
 class Params(StageParams):
     """What the gate reads from params.yaml."""
 
-    corpora: dict[str, CorpusGate] = bound("eeg.corpora")
+    corpora: dict[str, data_sets.GateOf[Gate]] = bound("eeg.corpora")
     gate: Gate = bound("eeg.gate")
     splits: Splits = bound("eeg.splits")
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judged(data_sets.JudgedSet):
     """One corpus with the verdict on its trials.
 
     ``results`` are those on its trials; ``found`` adds those on its inputs. ``findings`` are told, and stop nothing.
     """
 
-    key: str
-    records: pl.DataFrame
-    verdict: pl.DataFrame
-    results: Sequence[Result]
-    suite: Mapping[str, Any]
-    judgement: Judgement
-    about: Mapping[str, Any]
-    manifest: Mapping[str, Any]
     found: Sequence[Result] = field(default=())
     findings: Sequence[str] = field(default=())
 
@@ -69,11 +50,6 @@ class Judged:
     def noun(self) -> str:
         """What a group of the corpus is: subject, or block."""
         return str(self.about.get("split_unit", "subject"))
-
-    @property
-    def accepted(self) -> pl.Series:
-        """Whether each trial is accepted."""
-        return self.verdict["outcome"] == verdicts.ACCEPTED
 
 
 def run(params: Params, *, name: str, key: str) -> None:
@@ -192,7 +168,7 @@ def shared_content(corpora: Sequence[Judged]) -> dict[str, list[str]]:
     return found
 
 
-def describe(corpus: Judged, params: CorpusGate, shared: Sequence[str]) -> dict[str, Any]:
+def describe(corpus: Judged, params: data_sets.GateOf[Gate], shared: Sequence[str]) -> dict[str, Any]:
     """Counts, origin and content of one corpus for summary.json; licence and citation of params.yaml win."""
     counts = verdicts.expectation_counts({corpus.key: [*corpus.results, *corpus.found]})
     about = dict(corpus.about)

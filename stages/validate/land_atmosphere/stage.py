@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from stages.errors import GateStopped
 from stages.ingest.land_atmosphere.schema import DIGEST, VARIABLES
 from stages.params import Config, StageParams, bound
 from stages.validate import data_sets, docs, expectations, splits, verdicts
-from stages.validate.expectations import Result
+from stages.validate.data_sets import JudgedSet as Site
 from stages.validate.land_atmosphere import site_months
 from stages.validate.land_atmosphere.site_months import Gate
 from stages.validate.splits import Shared
@@ -24,16 +23,6 @@ from stages.validate.verdicts import Judgement
 DOMAIN = "land_atmosphere"
 BLOCK = "land_atmosphere.sites"
 MONTHS = tuple(f"{month:02d}" for month in range(1, 13))
-
-
-class SiteGate(Config):
-    """One site of params.yaml, as far as the gate reads it."""
-
-    path: Any = Field(None, description="read by ingest")
-    format: Any = Field(None, description="read by ingest")
-    gate: Gate | None = Field(None, description="the limits that differ from land_atmosphere.gate")
-    licence: str | None = Field(None, description="overrides the licence of the source's manifest")
-    citation: str | None = Field(None, description="overrides the citation of the source's manifest")
 
 
 class Splits(Config):
@@ -47,23 +36,9 @@ class Splits(Config):
 class Params(StageParams):
     """What the gate reads from params.yaml."""
 
-    sites: dict[str, SiteGate] = bound("land_atmosphere.sites")
+    sites: dict[str, data_sets.GateOf[Gate]] = bound("land_atmosphere.sites")
     gate: Gate = bound("land_atmosphere.gate")
     splits: Splits = bound("land_atmosphere.splits")
-
-
-@dataclass(frozen=True)
-class Site:
-    """One site with the verdict on its months."""
-
-    key: str
-    records: pl.DataFrame
-    verdict: pl.DataFrame
-    results: Sequence[Result]
-    suite: Mapping[str, Any]
-    judgement: Judgement
-    about: Mapping[str, Any]
-    manifest: Mapping[str, Any]
 
 
 def run(params: Params, *, name: str, key: str) -> None:
@@ -124,7 +99,7 @@ def shared_content(sites: Sequence[Site]) -> list[Shared]:
                 (pl.col(name) if name in site.records.columns else pl.lit(None)).cast(pl.String).alias(alias)
                 for alias, name in {"record_id": "record_id", **digests}.items()
             ),
-            accepted=site.verdict["outcome"] == verdicts.ACCEPTED,
+            accepted=site.accepted,
         )
         for site in sites
     ]
@@ -179,7 +154,7 @@ def split(sites: Sequence[Site], params: Splits) -> tuple[pl.DataFrame, dict[str
         ).with_columns(
             pl.col("record_id", "group", "sha256").cast(pl.String),
             pl.col("year").cast(pl.Int64, strict=False),
-            accepted=site.verdict["outcome"] == verdicts.ACCEPTED,
+            accepted=site.accepted,
         )
         for site in sites
     ]
@@ -215,7 +190,7 @@ def describe_splits(
     return described
 
 
-def describe_site(site: Site, params: SiteGate) -> dict[str, Any]:
+def describe_site(site: Site, params: data_sets.GateOf[Gate]) -> dict[str, Any]:
     """Counts, origin and content of one site for summary.json; licence and citation of params.yaml win."""
     reasons = verdicts.expectation_counts({site.key: site.results})
     return {

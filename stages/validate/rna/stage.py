@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from pydantic import Field
 
 from stages import artifacts
 from stages.errors import GateStopped, UsageError
-from stages.params import Config, StageParams, bound
+from stages.params import StageParams, bound
 from stages.validate import data_sets, docs, expectations, splits, verdicts
-from stages.validate.expectations import Result
 from stages.validate.rna import divided, division, molecules, stored
 from stages.validate.rna.divided import Divided
 from stages.validate.rna.gate import Gate
@@ -38,46 +36,23 @@ RECORDS = {
 }
 
 
-class SetGate(Config):
-    """One set of params.yaml, as far as the gate reads it."""
-
-    path: Any = Field(None, description="read by ingest")
-    format: Any = Field(None, description="read by ingest")
-    gate: Gate | None = Field(None, description="the limits that differ from rna.gate")
-    licence: str | None = Field(None, description="overrides the licence of the source's manifest")
-    citation: str | None = Field(None, description="overrides the citation of the source's manifest")
-
-
 class Params(StageParams):
     """What the gate reads from params.yaml."""
 
-    sets: dict[str, SetGate] = bound("rna.sets")
+    sets: dict[str, data_sets.GateOf[Gate]] = bound("rna.sets")
     gate: Gate = bound("rna.gate")
     splits: Splits = bound("rna.splits")
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judged(data_sets.JudgedSet):
     """One set with the verdict on its molecules.
 
     ``pool`` holds the accepted ones with their sequences. ``findings`` are told, and stop nothing.
     """
 
-    key: str
-    records: pl.DataFrame
-    verdict: pl.DataFrame
-    results: Sequence[Result]
-    suite: Mapping[str, Any]
-    judgement: Judgement
-    about: Mapping[str, Any]
-    manifest: Mapping[str, Any]
     pool: pl.DataFrame
     findings: Sequence[str]
-
-    @property
-    def accepted(self) -> pl.Series:
-        """Whether each molecule is accepted."""
-        return self.verdict["outcome"] == verdicts.ACCEPTED
 
 
 def run(params: Params, *, name: str, key: str) -> None:
@@ -219,7 +194,7 @@ def shared_content(sets: Sequence[Judged]) -> dict[str, list[str]]:
     return found
 
 
-def describe(judged: Judged, params: SetGate, shared: Sequence[str]) -> dict[str, Any]:
+def describe(judged: Judged, params: data_sets.GateOf[Gate], shared: Sequence[str]) -> dict[str, Any]:
     """Counts, origin and content of one set for summary.json; licence and citation of params.yaml win."""
     counts = verdicts.expectation_counts({judged.key: judged.results})
     about = dict(judged.about)

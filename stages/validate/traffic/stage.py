@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from pydantic import Field
 
 from stages import artifacts
 from stages.errors import GateStopped
 from stages.ingest.traffic.schema import LONG_NAMES
-from stages.params import Config, StageParams, bound
+from stages.params import StageParams, bound
 from stages.validate import data_sets, docs, expectations, splits, verdicts
 from stages.validate.expectations import Result
 from stages.validate.traffic import sensor_days, series, time_split
@@ -30,51 +29,28 @@ GRID_ROWS = 250
 ABOUT = ("reader", "null", "timezone", "lane_order", "roads")
 
 
-class SetGate(Config):
-    """One set of params.yaml, as far as the gate reads it."""
-
-    path: Any = Field(None, description="read by ingest")
-    format: Any = Field(None, description="read by ingest")
-    gate: Gate | None = Field(None, description="the limits that differ from traffic.gate")
-    licence: str | None = Field(None, description="overrides the licence of the source's manifest")
-    citation: str | None = Field(None, description="overrides the citation of the source's manifest")
-
-
 class Params(StageParams):
     """What the gate reads from params.yaml."""
 
-    sets: dict[str, SetGate] = bound("traffic.sets")
+    sets: dict[str, data_sets.GateOf[Gate]] = bound("traffic.sets")
     gate: Gate = bound("traffic.gate")
     splits: Splits = bound("traffic.splits")
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judged(data_sets.JudgedSet):
     """One set with the verdict on its sensor-days, and its split.
 
     ``results`` are those on its sensor-days; ``found`` adds those on the set and on its sensors. ``findings`` are told,
     and stop nothing; ``leaks`` stop.
     """
 
-    key: str
-    records: pl.DataFrame
-    verdict: pl.DataFrame
-    results: Sequence[Result]
-    suite: Mapping[str, Any]
-    judgement: Judgement
-    about: Mapping[str, Any]
-    manifest: Mapping[str, Any]
     table: pl.DataFrame
     described: Mapping[str, Any]
     found: Sequence[Result] = field(default=())
     findings: Sequence[str] = field(default=())
     leaks: Sequence[str] = field(default=())
     examined: Examined | None = None
-
-    @property
-    def accepted(self) -> pl.Series:
-        """Whether each sensor-day is accepted."""
-        return self.verdict["outcome"] == verdicts.ACCEPTED
 
     @property
     def split_name(self) -> str:
@@ -236,7 +212,7 @@ def shared_content(sets: Sequence[Judged]) -> dict[str, list[str]]:
     return found
 
 
-def describe(judged: Judged, params: SetGate, shared: Sequence[str]) -> dict[str, Any]:
+def describe(judged: Judged, params: data_sets.GateOf[Gate], shared: Sequence[str]) -> dict[str, Any]:
     """Counts, origin and content of one set for summary.json; licence and citation of params.yaml win."""
     counts = verdicts.expectation_counts({judged.key: [*judged.results, *judged.found]})
     about = dict(judged.about)
