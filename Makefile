@@ -12,7 +12,7 @@ export PATH := $(abspath $(BIN)):$(PATH)
 $(VENV)/.installed: requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, found " + sys.version.split()[0] + "; say which: make PYTHON=python3.11")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing requirements.lock into $(VENV) (about 600 MB to download, 3 GB more where torch brings CUDA; two to five minutes)"
+	@echo "installing requirements.lock into $(VENV) (about 750 MB to download, 3 GB more where torch brings CUDA; two to five minutes)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	@touch $@
 
