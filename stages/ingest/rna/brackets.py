@@ -14,7 +14,7 @@ from pathlib import Path
 from stages.errors import DataError
 from stages.ingest.rna import rows, text
 from stages.ingest.rna.config import BpRnaSt, DotBracket
-from stages.ingest.rna.molecules import Molecule, RnaSet
+from stages.ingest.rna.molecules import Molecule, RnaSet, set_of_files
 from stages.ingest.rna.rows import Place
 from stages.rna.structure import UNPAIRED
 
@@ -63,19 +63,11 @@ def _open(
 ) -> RnaSet:
     files = text.files_of(path, options.files, suffixes)
 
-    def read() -> Iterator[Molecule]:
-        for file in files:
-            for record in records(file, text.relative(file, path)):
-                yield build(record, rows.family_of(record.place.record, options.family))
+    def read_file(file: Path, source: str) -> Iterator[Molecule]:
+        for record in records(file, source):
+            yield build(record, rows.family_of(record.place.record, options.family))
 
-    return RnaSet(
-        key=key,
-        reader=options.reader,
-        path=path,
-        files=tuple(text.relative(file, path) for file in files),
-        structures="molecule",
-        read=read,
-    )
+    return set_of_files(path, files, read_file, key=key, reader=options.reader, structures="molecule")
 
 
 def records(file: Path, source: str) -> Iterator[Record]:

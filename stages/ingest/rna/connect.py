@@ -16,7 +16,7 @@ import numpy as np
 from stages.errors import DataError
 from stages.ingest.rna import rows, text
 from stages.ingest.rna.config import Bpseq, Ct
-from stages.ingest.rna.molecules import Molecule, RnaSet
+from stages.ingest.rna.molecules import Molecule, RnaSet, set_of_files
 from stages.ingest.rna.rows import Place
 from stages.rna import structure
 from stages.rna.structure import StructureError
@@ -69,19 +69,11 @@ def _open(
 ) -> RnaSet:
     files = text.files_of(path, options.files, suffixes)
 
-    def read() -> Iterator[Molecule]:
-        for file in files:
-            for table in tables(file, text.relative(file, path)):
-                yield molecule(table, rows.family_of(table.place.record, options.family))
+    def read_file(file: Path, source: str) -> Iterator[Molecule]:
+        for table in tables(file, source):
+            yield molecule(table, rows.family_of(table.place.record, options.family))
 
-    return RnaSet(
-        key=key,
-        reader=options.reader,
-        path=path,
-        files=tuple(text.relative(file, path) for file in files),
-        structures="molecule",
-        read=read,
-    )
+    return set_of_files(path, files, read_file, key=key, reader=options.reader, structures="molecule")
 
 
 def bpseq_tables(file: Path, source: str) -> Iterator[Table]:

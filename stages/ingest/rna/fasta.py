@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from stages.errors import DataError
 from stages.ingest.rna import rows, text
 from stages.ingest.rna.config import Fasta
-from stages.ingest.rna.molecules import Molecule, Notes, RnaSet
+from stages.ingest.rna.molecules import Molecule, Notes, RnaSet, set_of_files
 from stages.rna import alphabet
 
 SUFFIXES = (".fa", ".fasta", ".fas", ".fna", ".ffn", ".frn", ".afa")
@@ -79,20 +79,11 @@ def open_fasta(path: Path, options: Fasta, key: str) -> RnaSet:
     files = text.files_of(path, options.files, SUFFIXES)
     notes = Notes()
 
-    def read() -> Iterator[Molecule]:
-        for file in files:
-            found = molecules(file, text.relative(file, path), notes)
-            yield from found if options.family is None else _with_family(found, options.family)
+    def read_file(file: Path, source: str) -> Iterator[Molecule]:
+        found = molecules(file, source, notes)
+        return found if options.family is None else _with_family(found, options.family)
 
-    return RnaSet(
-        key=key,
-        reader=options.reader,
-        path=path,
-        files=tuple(text.relative(file, path) for file in files),
-        structures="none",
-        read=read,
-        notes=notes,
-    )
+    return set_of_files(path, files, read_file, key=key, reader=options.reader, structures="none", notes=notes)
 
 
 def _with_family(found: Iterator[Molecule], pattern: str) -> Iterator[Molecule]:

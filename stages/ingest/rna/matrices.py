@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from stages.errors import DataError
 from stages.ingest.rna import rows, text
 from stages.ingest.rna.config import ArchiveII, Beacon
-from stages.ingest.rna.molecules import Molecule, Notes, RnaSet
+from stages.ingest.rna.molecules import Molecule, Notes, RnaSet, set_of_files
 from stages.ingest.rna.rows import Place
 from stages.rna import structure
 from stages.rna.structure import Pairs, StructureError
@@ -40,19 +40,18 @@ def open_beacon(path: Path, options: Beacon, key: str) -> RnaSet:
     notes = Notes()
     files = _tables(path, options.files, BEACON_COLUMNS, notes)
 
-    def read() -> Iterator[Molecule]:
-        for file in files:
-            found = 0
-            for line, row in table(file, BEACON_COLUMNS):
-                split = row.get("data_name") or ""
-                if options.splits is None or split in options.splits:
-                    found += 1
-                    place = Place(file, text.relative(file, path), row["file_name"], line)
-                    yield _of_matrix(row["seq"], split, place, rows.family_of(row["file_name"], options.family))
-            if not found:
-                raise _empty(file, f"a sequence of {', '.join(options.splits)}" if options.splits else "a sequence")
+    def read_file(file: Path, source: str) -> Iterator[Molecule]:
+        found = 0
+        for line, row in table(file, BEACON_COLUMNS):
+            split = row.get("data_name") or ""
+            if options.splits is None or split in options.splits:
+                found += 1
+                place = Place(file, source, row["file_name"], line)
+                yield _of_matrix(row["seq"], split, place, rows.family_of(row["file_name"], options.family))
+        if not found:
+            raise _empty(file, f"a sequence of {', '.join(options.splits)}" if options.splits else "a sequence")
 
-    return _set(path, options.reader, key, files, read, notes)
+    return set_of_files(path, files, read_file, key=key, reader=options.reader, structures="molecule", notes=notes)
 
 
 def open_archiveii(path: Path, options: ArchiveII, key: str) -> RnaSet:
@@ -66,23 +65,14 @@ def open_archiveii(path: Path, options: ArchiveII, key: str) -> RnaSet:
     notes = Notes()
     files = _tables(path, options.files, ARCHIVEII_COLUMNS, notes)
 
-    def read() -> Iterator[Molecule]:
-        for file in files:
-            line = 0
-            for line, row in table(file, ARCHIVEII_COLUMNS):
-                place = Place(file, text.relative(file, path), row["id"], line)
-                yield _of_row(row, place, rows.family_of(row["id"], options.family))
-            if not line:
-                raise _empty(file, "a molecule")
+    def read_file(file: Path, source: str) -> Iterator[Molecule]:
+        line = 0
+        for line, row in table(file, ARCHIVEII_COLUMNS):
+            yield _of_row(row, Place(file, source, row["id"], line), rows.family_of(row["id"], options.family))
+        if not line:
+            raise _empty(file, "a molecule")
 
-    return _set(path, options.reader, key, files, read, notes)
-
-
-def _set(
-    path: Path, reader: str, key: str, files: list[Path], read: Callable[[], Iterator[Molecule]], notes: Notes
-) -> RnaSet:
-    names = tuple(text.relative(file, path) for file in files)
-    return RnaSet(key, reader, path, names, "molecule", read, notes)
+    return set_of_files(path, files, read_file, key=key, reader=options.reader, structures="molecule", notes=notes)
 
 
 def _empty(file: Path, expected: str) -> DataError:

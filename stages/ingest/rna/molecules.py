@@ -5,7 +5,7 @@ Shapes: N pairs, L bases. Positions count from 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stages.ingest.rna import text
 from stages.rna.structure import Pairs, orders
 
 
@@ -120,3 +121,29 @@ class RnaSet:
             A record is not what it should be; the message names file, record and line.
         """
         return self.read()
+
+
+def set_of_files(
+    path: Path,
+    files: Sequence[Path],
+    read_file: Callable[[Path, str], Iterable[Molecule]],
+    *,
+    key: str,
+    reader: str,
+    structures: Literal["molecule", "family", "none"],
+    notes: Notes | None = None,
+) -> RnaSet:
+    """A set whose files are read one after the other.
+
+    Parameters
+    ----------
+    read_file
+        The molecules of a file, which is given with its name relative to ``path``.
+    """
+    named = [(file, text.relative(file, path)) for file in files]
+
+    def read() -> Iterator[Molecule]:
+        for file, name in named:
+            yield from read_file(file, name)
+
+    return RnaSet(key, reader, path, tuple(name for _, name in named), structures, read, notes or Notes())

@@ -13,7 +13,7 @@ from stages.errors import DataError
 from stages.ingest.rna import text
 from stages.ingest.rna.alignment import Alignment, molecules
 from stages.ingest.rna.config import Stockholm
-from stages.ingest.rna.molecules import Molecule, Notes, RnaSet
+from stages.ingest.rna.molecules import Molecule, Notes, RnaSet, set_of_files
 from stages.ingest.rna.rows import Place
 
 SUFFIXES = (".stk", ".sto", ".stockholm", ".seed")
@@ -35,21 +35,11 @@ def open_stockholm(path: Path, options: Stockholm, key: str) -> RnaSet:
     files = text.files_of(path, options.files, SUFFIXES)
     notes = Notes()
 
-    def read() -> Iterator[Molecule]:
-        for file in files:
-            source = text.relative(file, path)
-            for number, alignment in enumerate(alignments(file), start=1):
-                yield from molecules(alignment, file, source, number, notes)
+    def read_file(file: Path, source: str) -> Iterator[Molecule]:
+        for number, alignment in enumerate(alignments(file), start=1):
+            yield from molecules(alignment, file, source, number, notes)
 
-    return RnaSet(
-        key=key,
-        reader=options.reader,
-        path=path,
-        files=tuple(text.relative(file, path) for file in files),
-        structures="family",
-        read=read,
-        notes=notes,
-    )
+    return set_of_files(path, files, read_file, key=key, reader=options.reader, structures="family", notes=notes)
 
 
 def alignments(file: Path) -> Iterator[Alignment]:
