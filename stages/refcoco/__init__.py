@@ -1,0 +1,1 @@
+"""Masks and sentences of referring segmentation, for every stage that meets them."""
