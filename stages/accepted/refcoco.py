@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from stages import artifacts
 from stages.errors import UsageError
+from stages.refcoco import masks
 
 DOMAIN = "refcoco"
 
@@ -147,7 +148,9 @@ def open_set(key: str, *, gate: Path | None = None) -> Accepted:
         .join(refs.select("record_id", "object_id", "part"), on="record_id", how="inner", maintain_order="left")
     )
     object_id_O, image_id_I = (frame[name].to_numpy() for frame, name in ((objects, "object_id"), (images, "image_id")))
-    lengths = objects["counts"].list.len().to_numpy()
+    run_F, start_O1 = masks.flat(
+        [masks.from_packed(*row) for row in objects.select("counts", "height", "width").iter_rows()]
+    )
     return Accepted(
         key=key,
         image_id_I=image_id_I,
@@ -156,8 +159,8 @@ def open_set(key: str, *, gate: Path | None = None) -> Accepted:
         object_id_O=object_id_O,
         image_O=np.searchsorted(image_id_I, objects["image_id"].to_numpy()),
         category_O=np.searchsorted(categories, objects["category"].to_list()),
-        run_F=objects["counts"].explode().to_numpy().astype(np.uint32),
-        start_O1=np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]),
+        run_F=run_F,
+        start_O1=start_O1,
         categories=tuple(categories),
         sentence_id_S=sentences["sentence_id"].to_numpy(),
         sentence_S=tuple(sentences["sentence"].to_list()),

@@ -123,6 +123,25 @@ def unpacked(text_B: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 @_compiled
+def packed(run_R: Runs) -> NDArray[np.uint8]:
+    """COCO's packed text of run lengths; :func:`unpacked` turns it back."""
+    text_B = np.empty(7 * len(run_R), np.uint8)
+    count = 0
+    for r in range(len(run_R)):
+        value = np.int64(run_R[r])  # signed: a run may be shorter than the one two before
+        if r > 2:
+            value -= np.int64(run_R[r - 2])
+        more = True
+        while more:
+            piece = value & 31
+            value >>= 5
+            more = value != (-1 if piece & 16 else 0)
+            text_B[count] = piece + 48 + (32 if more else 0)
+            count += 1
+    return text_B[:count].copy()
+
+
+@_compiled
 def filled(run_R: Runs, size: int) -> NDArray[np.uint8]:
     """All pixels of a mask down its columns."""
     pixel_N = np.zeros(size, np.uint8)

@@ -130,16 +130,7 @@ def from_mask(mask_HW: NDArray[Any]) -> Runs:
 
 def to_packed(run_R: Runs) -> str:
     """COCO's packed text of runs: the difference to the run two before, 5 bits a character."""
-    found = []
-    for r, run in enumerate(run_R.tolist()):
-        value = run - int(run_R[r - 2]) if r > 2 else run
-        more = True
-        while more:
-            piece = value & 31
-            value >>= 5
-            more = value != (-1 if piece & 16 else 0)
-            found.append(chr((piece | (32 if more else 0)) + 48))
-    return "".join(found)
+    return kernels.packed(run_R).tobytes().decode("ascii")
 
 
 def decode(run_R: Runs, height: int, width: int) -> Mask:

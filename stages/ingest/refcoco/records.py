@@ -28,7 +28,6 @@ _TYPES = {
     "Boolean": pl.Boolean(),
     "Binary": pl.Binary(),
     "List(String)": pl.List(pl.String()),
-    "List(UInt32)": pl.List(pl.UInt32()),
 }
 
 
@@ -78,7 +77,7 @@ def _mask(one: Object, height: int, width: int) -> dict[str, Any]:
     except MaskError as error:
         return {"fault": str(error)}
     polygons = len(one.segmentation) if form == "polygon" else None
-    return {"counts": run_R, "area": masks.area(run_R), "form": form, "polygons": polygons}
+    return {"counts": masks.to_packed(run_R), "area": masks.area(run_R), "form": form, "polygons": polygons}
 
 
 def sentences(found: RefSet) -> pl.DataFrame:
@@ -135,9 +134,10 @@ def table(found: RefSet, held: pl.DataFrame, images: pl.DataFrame) -> pl.DataFra
     images
         image_id, found, as_recorded and sha256 of every image.
     """
-    by_object = {row["object_id"]: row for row in held.iter_rows(named=True)}
+    referred = held.filter(pl.col("object_id").is_in([ref.object_id for ref in found.refs]))
+    by_object = {row["object_id"]: row for row in referred.iter_rows(named=True)}
     by_image = {row["image_id"]: row for row in images.iter_rows(named=True)}
-    box_of = _boxes(held)
+    box_of = _boxes(referred)
     named = _named(found.refs)
     rows = []
     for ref in found.refs:
@@ -181,15 +181,15 @@ def _named(refs: Sequence[Ref]) -> dict[tuple[int, str], set[int]]:
     return named
 
 
-def _boxes(held: pl.DataFrame) -> dict[int, tuple[int, int, int, int]]:
+def _boxes(held: pl.DataFrame) -> dict[int, tuple[int, ...]]:
     """Boxes of the masks, by object."""
-    whole = held.filter(pl.col("counts").is_not_null())
-    run_F, start_M = masks.flat([np.asarray(counts, np.uint32) for counts in whole["counts"]])
-    _, box_M4 = masks.areas_and_boxes(run_F, start_M, whole["height"].to_numpy())
-    return dict(zip(whole["object_id"].to_list(), map(tuple, box_M4.tolist()), strict=True))
+    whole = held.drop_nulls("counts")
+    runs = [masks.from_packed(*row) for row in whole.select("counts", "height", "width").iter_rows()]
+    _, box_M4 = masks.areas_and_boxes(*masks.flat(runs), whole["height"].to_numpy())
+    return {one: tuple(box) for one, box in zip(whole["object_id"], box_M4.tolist(), strict=True)}
 
 
-def _of_object(row: Mapping[str, Any], one: Object, box: tuple[int, int, int, int] | None) -> dict[str, Any]:
+def _of_object(row: Mapping[str, Any], one: Object, box: tuple[int, ...] | None) -> dict[str, Any]:
     """Statistics of a ref's mask, polygons and box."""
     polygons = [np.asarray(polygon, float).reshape(-1, 2) for polygon in one.segmentation] if row["polygons"] else []
     height, width = row["height"], row["width"]
@@ -226,7 +226,7 @@ def _shoelace(xy_P2: np.ndarray[Any, Any]) -> float:
     return abs(float(x_P @ np.roll(y_P, -1) - y_P @ np.roll(x_P, -1))) / 2
 
 
-def _box_iou(box: tuple[float, float, float, float], other: tuple[int, int, int, int]) -> float:
+def _box_iou(box: tuple[float, float, float, float], other: tuple[int, ...]) -> float:
     across = min(box[0] + box[2], other[0] + other[2]) - max(box[0], other[0])
     down = min(box[1] + box[3], other[1] + other[3]) - max(box[1], other[1])
     shared = max(across, 0.0) * max(down, 0.0)
@@ -236,6 +236,6 @@ def _box_iou(box: tuple[float, float, float, float], other: tuple[int, int, int,
 
 def _digest(one: Mapping[str, Any] | None, image: str | None, texts: Sequence[str]) -> str:
     """Digest of a ref's image, mask and sentences."""
-    counts = b"" if one is None or one["counts"] is None else np.asarray(one["counts"], np.uint32).tobytes()
+    counts = "" if one is None else one["counts"] or ""
     text = "\n".join([image or "", *texts]).encode()
-    return hashlib.sha256(hashlib.sha256(counts).digest() + text).hexdigest()
+    return hashlib.sha256(hashlib.sha256(counts.encode()).digest() + text).hexdigest()

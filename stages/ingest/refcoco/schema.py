@@ -22,7 +22,7 @@ IMAGE_COLUMNS: dict[str, str] = {
 }
 
 #: Columns of objects.parquet, a row an annotation of an image that has a ref. Boxes and areas are in pixels; ``area``
-#: is that of the mask, ``recorded_area`` what the annotation says. ``counts`` are run lengths down the columns.
+#: is that of the mask, ``recorded_area`` what the annotation says. ``counts`` is COCO's packed text of run lengths.
 OBJECT_COLUMNS: dict[str, str] = {
     "object_id": "Int64",
     "image_id": "Int64",
@@ -39,7 +39,7 @@ OBJECT_COLUMNS: dict[str, str] = {
     "polygons": "Int64",
     "height": "Int64",
     "width": "Int64",
-    "counts": "List(UInt32)",
+    "counts": "String",
     "fault": "String",
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Bytes of images in one file of images/: what is held in memory at once.
 FILE_BYTES = 1 << 26
+#: Objects made into a table at once.
+PART = 10_000
 
 
 class Params(StageParams):
@@ -37,19 +40,15 @@ def run(params: Params, *, name: str, key: str) -> None:
     DataError
         The files are not what they should be; nothing is written.
     """
-    import polars as pl
-
     from stages.ingest.origin import origin
     from stages.ingest.refcoco import records
     from stages.ingest.refcoco.sets import open_set
-    from stages.runtime import progress
 
     source = origin(params.path, f"{name}@{key}")
     found = open_set(params.path, params.format, key)
     with artifacts.atomic(artifacts.ingested(name, key)) as draft:
         images = write_images(draft / "images", found, params.images)
-        masked = progress(records.objects(found), f"{key}, masks", total=len(found.objects), unit="objects")
-        objects = pl.DataFrame(list(masked), schema=records.OBJECTS)
+        objects = masked(found)
         table = records.table(found, objects, images)
         artifacts.write_table(draft / "objects.parquet", objects)
         artifacts.write_table(draft / "refs.parquet", records.refs(found))
@@ -61,6 +60,20 @@ def run(params: Params, *, name: str, key: str) -> None:
     print(f"{key}: {described['refs']} refs, {described['sentences']} sentences, {described['images']} images")
     for note in described["notes"]:
         print(f"note: {key}: {note}", file=sys.stderr)
+
+
+def masked(found: RefSet) -> pl.DataFrame:
+    """objects.parquet, made a part at a time: a row is larger in Python than in the table."""
+    import polars as pl
+
+    from stages.ingest.refcoco import records
+    from stages.runtime import progress
+
+    rows = iter(progress(records.objects(found), f"{found.key}, masks", total=len(found.objects), unit="objects"))
+    parts = [pl.DataFrame(schema=records.OBJECTS)]
+    while part := list(islice(rows, PART)):
+        parts.append(pl.DataFrame(part, schema=records.OBJECTS))
+    return pl.concat(parts)
 
 
 def write_images(folder: Path, found: RefSet, options: Images) -> pl.DataFrame:

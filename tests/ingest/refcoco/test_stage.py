@@ -210,7 +210,8 @@ def test_coco_style_json_with_expressions(folder: Path) -> None:
 SHARED = Path(__file__).parents[4] / "shared" / "data" / "refcoco" / "coco128"
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the developers' photographs are absent")
+@pytest.mark.shared
+@pytest.mark.skipif(not SHARED.is_dir(), reason="needs the developers' data folder")
 def test_real_photographs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     table = pl.read_parquet(ingest(SHARED) / "records.parquet")
