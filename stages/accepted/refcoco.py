@@ -21,6 +21,7 @@ from stages.errors import UsageError
 from stages.refcoco import masks
 
 DOMAIN = "refcoco"
+NONE = -1  # no category
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Accepted:
         Images that have an accepted ref, by id: encoded JPEG or PNG, RGB, and the height and width in pixels that
         masks are in. An image may be stored smaller.
     object_id_O, image_O, category_O
-        Referred objects, by id: the index of each one's image and category.
+        Referred objects, by id: the index of each one's image and category; -1 where its category has no name.
     run_F, start_O1
         Run lengths of the objects' masks (stages/refcoco/masks.py); those of object o are
         ``run_F[start_O1[o] : start_O1[o + 1]]``.
@@ -95,8 +96,10 @@ class Accepted:
         Raises
         ------
         UsageError
-            The gate made no such share or draw.
+            The gate made no such share or draw, or the set has no training images.
         """
+        if self._labelled.is_empty():
+            raise UsageError(f"The set {self.key} has no training part, so none of its images are drawn as labelled.")
         mine = self._labelled.filter((pl.col("share") == share) & (pl.col("draw") == draw))
         if mine.is_empty():
             shares = sorted(self._labelled["share"].unique().to_list())
@@ -141,7 +144,8 @@ def open_set(key: str, *, gate: Path | None = None) -> Accepted:
         .sort("image_id")
         .collect()
     )
-    categories = sorted(objects["category"].unique().to_list())
+    categories = sorted(objects["category"].drop_nulls().unique().to_list())
+    place = {name: index for index, name in enumerate(categories)}
     sentences = (
         artifacts.read_table(folder / "sentences.parquet")
         .collect()
@@ -158,7 +162,7 @@ def open_set(key: str, *, gate: Path | None = None) -> Accepted:
         size_I2=images.select("height", "width").to_numpy().astype(np.int64),
         object_id_O=object_id_O,
         image_O=np.searchsorted(image_id_I, objects["image_id"].to_numpy()),
-        category_O=np.searchsorted(categories, objects["category"].to_list()),
+        category_O=np.array([NONE if name is None else place[name] for name in objects["category"]], np.int64),
         run_F=run_F,
         start_O1=start_O1,
         categories=tuple(categories),

@@ -34,7 +34,7 @@ class Gate(Config):
     min_box_iou: Share = Field(0.3, description="intersection over union of the stated box and that of the mask")
     low_box_iou: Share = Field(0.8, description="the same; below: warning")
     max_area_off: Share = Field(0.7, description="share by which the mask's area differs from the stated one")
-    area_off: Share = Field(0.2, description="the same; above: warning")
+    area_off: Share = Field(0.2, description="the same, also of the area inside the polygons; above: warning")
     words: Words = Field((1, 60), description="words of a sentence")
     wordless: Choice = Field("report", description="a sentence without a letter or digit beside others that have some")
     ambiguous: Choice = Field("report", description="a sentence that names two objects of one image")

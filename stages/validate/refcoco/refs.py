@@ -37,21 +37,20 @@ def parts_of(split: str | None) -> list[str]:
     return []
 
 
-def summary_frame(records: pl.DataFrame, pretraining: Collection[int]) -> pl.DataFrame:
+def summary_frame(records: pl.DataFrame, pretraining: Collection[int], twins: Collection[int]) -> pl.DataFrame:
     """records.parquet with the figures that are judged.
 
-    Adds area_off (of masks and stated areas from ``COMPARED`` pixels), worded (sentences with words), missing and
-    resized (flags as 0 or 1), part (null where the split has no meaning), copy_of (the first ref of the same content)
-    and pretrained (1 where a validation or test image is among ``pretraining``).
+    Adds area_off and polygon_off (of masks from stated areas and from polygons, from ``COMPARED`` pixels on), worded
+    (sentences with words), no_object, no_image, resized and crowds (flags as 0 or 1), part (null where the split has no
+    meaning), copy_of (the first ref of the same content), pretrained (1 where a validation or test image is among
+    ``pretraining``) and twin (1 where the object is among ``twins``).
     """
-    larger = pl.max_horizontal("mask_area_px", "recorded_area_px")
-    smaller = pl.min_horizontal("mask_area_px", "recorded_area_px")
-    both = pl.col("mask_area_px").is_not_null() & pl.col("recorded_area_px").is_not_null()
     first = pl.col("record_id").first().over("sha256")
     parts = [parts_of(split) for split in records["split"]]
     tested = pl.Series([bool(found) and found[0] != "train" for found in parts], dtype=pl.Boolean)
     return records.with_columns(
-        area_off=pl.when(both & (larger >= COMPARED)).then((larger - smaller) / larger),
+        area_off=_off("recorded_area_px"),
+        polygon_off=_off("polygon_area_px"),
         worded=pl.col("sentences") - pl.col("wordless_sentences"),
         no_object=(~pl.col("object_found")).cast(pl.Int64),
         no_image=(~pl.col("image_found")).cast(pl.Int64),
@@ -60,7 +59,16 @@ def summary_frame(records: pl.DataFrame, pretraining: Collection[int]) -> pl.Dat
         part=pl.Series([", ".join(found) or None for found in parts], dtype=pl.String),
         copy_of=pl.when(pl.col("sha256").is_not_null() & (first != pl.col("record_id"))).then(first),
         pretrained=(tested & records["image_id"].is_in(list(pretraining))).cast(pl.Int64),
+        twin=pl.col("object_id").is_in(list(twins)).cast(pl.Int64),
     )
+
+
+def _off(column: str) -> pl.Expr:
+    """Share by which the mask's area and another differ, of the larger; null where one is absent or both are small."""
+    areas = pl.col("mask_area_px").cast(pl.Float64), pl.col(column)
+    larger, smaller = pl.max_horizontal(areas), pl.min_horizontal(areas)
+    both = areas[0].is_not_null() & areas[1].is_not_null()
+    return pl.when(both & (larger >= COMPARED)).then((larger - smaller) / larger)
 
 
 def rules(gate: Gate) -> list[Rule]:
@@ -81,7 +89,7 @@ def _null(name: str, column: str, reason: str, severity: Severity = "quarantine"
 
 
 def _there() -> list[Rule]:
-    """What a ref needs at all: its annotation, its image in the size of the table, a mask that is one, a part."""
+    """What a ref needs: its annotation, its image in the size of the table, a mask that is one, a category, a part."""
     return [
         _none("object found", "no_object", "the annotation of {record_id} is not in the file, or of another image"),
         _none("image found", "no_image", "the image {image_id} of {record_id} is missing, or is no image"),
@@ -91,6 +99,14 @@ def _there() -> list[Rule]:
             "the image {image_id} of {record_id} has another size than its record: masks are in another frame",
         ),
         _null("mask readable", "fault", "the segmentation of {record_id} is none: {value}"),
+        Rule(
+            "category known",
+            "expect_column_values_to_not_be_null",
+            {"column": "category"},
+            "warning",
+            "the category of {record_id} is not in the file",
+            "null",
+        ),
         Rule(
             "split known",
             "expect_column_values_to_not_be_null",
@@ -112,6 +128,17 @@ def _masks(gate: Gate) -> list[Rule]:
         *_most("outside_px", ("outside", "somewhat outside"), (gate.max_outside, gate.outside), outside, "{value} px"),
         *_least("box_iou", ("box", "box somewhat off"), (gate.min_box_iou, gate.low_box_iou), boxes, "IoU {value}"),
         *_most("area_off", ("area", "area somewhat off"), (gate.max_area_off, gate.area_off), areas, "{value:.1%}"),
+        between(
+            "polygon area",
+            "polygon_off",
+            None,
+            gate.area_off,
+            severity="warning",
+            reason="the mask of {record_id} has {mask_area_px} pixels, its polygons enclose {polygon_area_px}: "
+            f"{{value:.0%}} off; the gate warns above {gate.area_off:g}",
+            observed="{value:.1%}",
+        ),
+        _none("same mask", "twin", "another annotation of image {image_id} has the mask of {record_id}", "warning"),
         _none("crowd", "crowds", "{record_id} is a crowd, not one object", "warning"),
     ]
 

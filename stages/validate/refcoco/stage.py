@@ -13,12 +13,14 @@ from stages import artifacts
 from stages.errors import GateStopped
 from stages.params import StageParams, bound
 from stages.validate import data_sets, docs, expectations, splits, verdicts
-from stages.validate.refcoco import division, refs
+from stages.validate.refcoco import division, refs, twins
 from stages.validate.refcoco.gate import Gate, Labelled
 from stages.validate.verdicts import Judgement
 
 DOMAIN = "refcoco"
 BLOCK = "refcoco.sets"
+MEANT = "where this is meant, give the set `gate: {shared_images: allow}`"
+FILES_SHOWN = 12
 #: What set.json says that the page of a set repeats.
 ABOUT = ("title", "reader", "images", "objects", "refs", "sentences", "categories", "parts")
 
@@ -58,7 +60,7 @@ def run(params: Params, *, name: str, key: str) -> None:
     UsageError
         A set of params.yaml was not ingested.
     DataError
-        The list of pre-training images is none.
+        The list of pre-training images is none, or objects.parquet of a set is absent.
     GateStopped
         Too many refs are quarantined, a table is empty or malformed, or an image lies in two parts. All outputs are
         written.
@@ -69,7 +71,7 @@ def run(params: Params, *, name: str, key: str) -> None:
     table = pl.concat([s.table for s in sets]) if sets else pl.DataFrame(schema=division.COLUMNS)
     labelled = pl.concat([s.labelled for s in sets]) if sets else pl.DataFrame(schema=division.LABELLED)
     stops = [stop for judgement in data_sets.worst_first([s.judgement for s in sets]) for stop in judgement.stops]
-    stops += [stop for s in sets for stop in splits.leak_stops(s.split_name, s.leaks)]
+    stops += [f"{stop}; {MEANT}" for s in sets for stop in splits.leak_stops(s.split_name, s.leaks)]
     if not sets:
         stops.append(f"{BLOCK} in params.yaml names no set")
     total = verdicts.weigh("all sets", verdict, params.gate.max_quarantined, stops=stops)
@@ -107,7 +109,7 @@ def judge_set(key: str, params: Params) -> Judged:
     results = verdicts.against_all(shape, records.height)
     sound = not expectations.failed(shape) and records.height > 0
     if sound:
-        records = refs.summary_frame(records, known)
+        records = refs.summary_frame(records, known, twins.of_one_mask(artifacts.ingested(DOMAIN, key)))
         rules += [*expectations.identity("ref"), *refs.rules(gate)]
     suite = expectations.suite_of(key, rules, records)
     results = [*results, *expectations.judge(records, suite)]
@@ -206,7 +208,11 @@ def split_facts(judged: Judged) -> list[tuple[str, str]]:
 def facts(described: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Where a set comes from and what is in it, for its page."""
     about = described["about"]
-    found = data_sets.source_facts(described["source"])
+    source = dict(described["source"])
+    files = source.pop("files", [])
+    found = data_sets.source_facts({**source, "files": files[:FILES_SHOWN]})
+    if len(files) > FILES_SHOWN:  # a file an image: tens of thousands
+        found.append(("file", f"and {len(files) - FILES_SHOWN} more, in manifest.json"))
     found += [(name, str(about[name])) for name in ABOUT if about.get(name) is not None]
     found.append(("simulated", "yes" if about.get("simulated") else "no"))
     return [*found, *(("note", str(note)) for note in about["notes"])]

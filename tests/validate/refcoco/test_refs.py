@@ -45,8 +45,10 @@ GOOD: dict[str, Any] = {
 }
 
 
-def judged(*rows: dict[str, Any], gate: Gate | None = None, known: tuple[int, ...] = ()) -> list[dict[str, Any]]:
-    frame = refs.summary_frame(pl.DataFrame([GOOD | row for row in rows], schema=RECORDS), known)
+def judged(
+    *rows: dict[str, Any], gate: Gate | None = None, known: tuple[int, ...] = (), twins: tuple[int, ...] = ()
+) -> list[dict[str, Any]]:
+    frame = refs.summary_frame(pl.DataFrame([GOOD | row for row in rows], schema=RECORDS), known, twins)
     suite = expectations.suite_of("mine", [*expectations.identity("ref"), *refs.rules(gate or Gate())], frame)
     return verdicts.verdicts(frame, expectations.judge(frame, suite)).to_dicts()
 
@@ -87,6 +89,8 @@ def test_what_is_refused(change: dict[str, Any], expectation: str, text: str) ->
         ({"outside_px": 2.0}, "the gate warns above 1"),
         ({"box_iou": 0.6}, "warns below 0.8"),
         ({"recorded_area_px": 600.0}, "33% off"),
+        ({"polygon_area_px": 800.0}, "its polygons enclose 800: 50% off; the gate warns above 0.2"),
+        ({"category": None}, "the category of mine/1 is not in the file"),
         ({"crowd": True}, "is a crowd"),
         ({"wordless_sentences": 1}, "1 sentences of mine/1 have no letter"),
         ({"repeated_sentences": 1}, "stand twice"),
@@ -100,8 +104,17 @@ def test_what_is_told(change: dict[str, Any], text: str) -> None:
 
 
 def test_small_outlines_are_not_compared_by_area() -> None:
-    (found,) = judged({"mask_area_px": 30, "recorded_area_px": 10.0})
+    (found,) = judged({"mask_area_px": 30, "recorded_area_px": 10.0, "polygon_area_px": 10.0})
     assert "off" not in found["warnings"]
+
+
+def test_two_annotations_of_one_mask_are_told() -> None:
+    own, other = judged({}, {"record_id": "mine/2", "object_id": 6, "sha256": "b"}, twins=(6, 7))
+    assert own["warnings"] is None
+    assert (other["outcome"], other["warnings"]) == (
+        "accepted",
+        "another annotation of image 10 has the mask of mine/2",
+    )
 
 
 def test_a_copy_names_its_first() -> None:

@@ -1,63 +1,25 @@
-"""``validate refcoco`` on small sets: parts, leaks, labelled images, and the sets opened through their verdict."""
+"""``validate refcoco`` on small sets: parts, leaks and labelled images."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
-import yaml
-from PIL import Image
 
 from stages import artifacts
-from stages.accepted import refcoco
-from stages.errors import DataError, GateStopped, UsageError
-from stages.ingest.refcoco import stage as ingest
-from stages.refcoco import masks
+from stages.errors import DataError, GateStopped
 from stages.validate.refcoco import division, stage
 from stages.validate.refcoco.gate import Labelled
-from tests.ingest.refcoco.refer_files import HEIGHT, IMAGES, WIDTH, annotation, encoded, instances, name, ref, write
-
-
-def content(count: int) -> dict[str, Any]:
-    found = instances()
-    found["images"] = [{"id": i, "file_name": name(i), "height": HEIGHT, "width": WIDTH} for i in range(1, count + 1)]
-    found["annotations"] = [annotation(10 * i + 1, i) for i in range(1, count + 1)]
-    return found
-
-
-def photographs(root: Path, count: int) -> None:
-    for i in range(1, count + 1):
-        image = Image.fromarray(np.random.default_rng(i).integers(0, 255, (HEIGHT, WIDTH, 3), np.uint8))
-        (root / IMAGES / name(i)).write_bytes(encoded(image))
+from tests.ingest.refcoco.refer_files import IMAGES, annotation, name, ref, write
+from tests.validate.refcoco.fakes import content, photographs, twelve, validate
 
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Twelve images with a ref each: nine train, and one each of val, testA and testAB."""
     monkeypatch.chdir(tmp_path)
-    splits = ["train"] * 9 + ["val", "testA", "testAB"]
-    listed = [ref(i, 10 * i + 1, i, f"thing {i}", split=split) for i, split in enumerate(splits, start=1)]
-    root = write(tmp_path / "own", content=content(12), listed=listed)
-    photographs(root, 12)
-    return root
-
-
-def validate(path: Path, **gate: Any) -> dict[str, Any]:
-    block = {
-        "sets": {"mine": {"path": str(path), "format": "refer", "gate": {}}},
-        "images": {"longest": 640},
-        "gate": {"small_mask": 0, **gate},
-        "labelled": {"shares": [0.01, 0.5, 1.0], "draws": 2},
-    }
-    Path("params.yaml").write_text(yaml.safe_dump({"refcoco": block}))
-    ingest.run(ingest.Params.read(name="refcoco", key="mine"), name="refcoco", key="mine")
-    stage.run(stage.Params.read(name="refcoco", key="0"), name="refcoco", key="0")
-    found: dict[str, Any] = artifacts.read_json(artifacts.validated("refcoco") / "summary.json")
-    return found
+    return twelve(tmp_path / "own")
 
 
 def test_parts_as_the_file_says(own: Path) -> None:
@@ -80,11 +42,18 @@ def test_a_training_image_in_testA_stops(own: Path) -> None:  # noqa: N802
     listed = [ref(1, 11, 1, "one"), ref(2, 11, 1, "the same", split="testA"), ref(3, 21, 2, "two", split="val")]
     write(own, content=content(12), listed=listed)
     photographs(own, 12)
-    with pytest.raises(GateStopped, match="leaks: image mine/1 lies in test and train"):
+    with pytest.raises(GateStopped, match=r"leaks: image mine/1 lies in test and train; .*shared_images: allow"):
         validate(own)
     summary = validate(own, shared_images="allow")
     assert summary["outcome"] == "pass"
     assert "1 images lie in two of train" in " ".join(summary["splits"]["as the file says, mine"]["notes"])
+
+
+def test_a_page_names_the_first_files_of_a_set_with_many() -> None:
+    listed = [{"name": f"{i}.jpg", "sha256": "0"} for i in range(30)]
+    described = {"source": {"files": listed}, "about": {"notes": []}}
+    files = [text for label, text in stage.facts(described) if label == "file"]
+    assert (len(files), files[-1]) == (13, "and 18 more, in manifest.json")
 
 
 def test_an_image_under_two_ids_stops(own: Path) -> None:
@@ -101,6 +70,22 @@ def test_a_quarantined_ref_leaks_nothing(own: Path) -> None:
     photographs(own, 12)
     summary = validate(own)
     assert (summary["outcome"], summary["quarantined"]) == ("pass with quarantine", 1)
+
+
+def test_two_annotations_of_one_mask(own: Path) -> None:
+    """The square of object 12 is that of object 11 of the same image, not that of 21, of another."""
+    doubled = content(12)
+    doubled["annotations"].append(annotation(12, 1))
+    write(own, content=doubled, listed=[ref(1, 11, 1, "one"), ref(2, 21, 2, "two"), ref(3, 12, 1, "three")])
+    photographs(own, 12)
+    assert validate(own)["sites"]["mine"]["failed"] == {"same mask": 2}
+
+
+def test_objects_that_are_gone(own: Path) -> None:
+    validate(own)
+    (artifacts.ingested("refcoco", "mine") / "objects.parquet").unlink()
+    with pytest.raises(DataError, match=r"objects\.parquet: found no such file; .*ingest refcoco@mine"):
+        stage.run(stage.Params.read(name="refcoco", key="0"), name="refcoco", key="0")
 
 
 def test_labelled_images_are_nested_and_drawn_by_image(own: Path) -> None:
@@ -131,42 +116,6 @@ def test_the_draw_does_not_depend_on_the_order_of_the_rows() -> None:
 
     assert drawn(records) == drawn(records.reverse())
     assert len(drawn(records)) == 6
-
-
-def test_a_set_opened_through_its_verdict(own: Path) -> None:
-    listed = [ref(i, 10 * i + 1, i, f"thing {i}", "it is blue") for i in range(1, 9)]
-    listed += [ref(20, 999, 1, "lost", split="train"), ref(21, 101, 10, "val", split="val")]
-    write(own, content=content(12), listed=listed)
-    photographs(own, 12)
-    validate(own)
-    found = refcoco.open_set("mine")
-    assert "mine/20" not in found.record_S
-    assert found.image_id_I.tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 10]
-    assert len(found.part("train")) == 16
-    assert [found.sentence_S[s] for s in found.part("validation")] == ["val"]
-    place = int(found.part("validation")[0])
-    mask_HW = masks.decode(
-        found.run_F[found.start_O1[found.object_S[place]] : found.start_O1[found.object_S[place] + 1]],
-        *found.size_I2[found.image_O[found.object_S[place]]],
-    )
-    assert mask_HW.sum() == 48
-    assert found.categories == ("person",)
-    assert found.labelled(0.5, 0).sum() == 4
-    assert not found.labelled(1.0, 0)[found.image_id_I == 10].any()  # validation is never labelled training data
-    with pytest.raises(UsageError, match=r"share of 0\.2 and draw 0; there are the shares \[0\.01, 0\.5, 1\.0\]"):
-        found.labelled(0.2, 0)
-    with pytest.raises(UsageError, match="no part testC; it has train, validation"):
-        found.part("testC")
-
-
-def test_a_set_that_was_not_judged(own: Path) -> None:
-    validate(own)
-    verdict = artifacts.validated("refcoco") / "verdict.parquet"
-    artifacts.write_table(verdict, pl.read_parquet(verdict).head(5))
-    with pytest.raises(UsageError, match="no verdict on 7 of 12 refs of mine"):
-        refcoco.open_set("mine")
-    with pytest.raises(UsageError, match="The set other was not ingested"):
-        refcoco.open_set("other")
 
 
 @pytest.mark.parametrize("text", ["[9, 11]", "9\n11\n", "COCO_train2014_000000000009.jpg\n000000000011.jpg\n"])
