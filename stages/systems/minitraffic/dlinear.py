@@ -65,7 +65,10 @@ def restored(tensors: Tensors) -> DLinear:
 
 def standardised(filled_BSL: Floats, mean_S: Floats, scale_S: Floats) -> Tensor:
     """Contexts without missing values in units of their sensor."""
-    return torch.from_numpy(np.ascontiguousarray((filled_BSL - mean_S[:, None]) / scale_S[:, None]))
+    # In torch's own memory: products of matrices differ in their last bits with the place numpy puts an array at.
+    return torch.from_numpy((filled_BSL - mean_S[:, None]) / scale_S[:, None]).clone(
+        memory_format=torch.contiguous_format
+    )
 
 
 @torch.no_grad()
