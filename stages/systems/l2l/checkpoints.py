@@ -21,7 +21,7 @@ from stages import artifacts
 #: Modules of this room whose text decides the weights.
 CODE = (
     *("model.py", "views.py", "words.py", "pictures.py", "priors.py", "grounder.py", "proposals.py", "policy.py"),
-    *("selection.py", "fitting.py", "selftraining.py", "checkpoints.py", "study.py"),
+    *("experience.py", "selection.py", "fitting.py", "selftraining.py", "checkpoints.py", "study.py"),
 )
 
 

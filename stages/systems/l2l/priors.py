@@ -47,6 +47,11 @@ class Priors:
     map_SHW: NDArray[np.uint8]
     confidence_S: NDArray[np.float32]
 
+    @property
+    def digest(self) -> str:
+        """Hash of the maps and confidences."""
+        return artifacts.sha256_arrays({"map": self.map_SHW, "confidence": self.confidence_S})
+
 
 def no_priors(sentences: int, side: int) -> Priors:
     """Priors that say nothing."""

@@ -76,6 +76,7 @@ class Study:
         scratch: Path | None,
     ) -> None:
         self.accepted, self.pictures, self.train, self.share, self.seed = accepted, pictures, train, share, seed
+        self._data = [pictures.digest, priors.digest]
         self.parts = parts_of(accepted, share, seed, train.validation)
         self.scratch, self.place = scratch, device()
         side, sentences = train.network.side, len(accepted.sentence_S)
@@ -130,8 +131,9 @@ class Study:
     def _fit(self, what: str, base: Base, source: Source, budget: Budget, start: Weights | None) -> Fitted:
         described = {
             **{"what": what, "base": list(base), "seed": self.seed, "train": self.train.model_dump(mode="json")},
-            **{"set": self.accepted.key, "share": self.share, "data": self.pictures.digest},
+            **{"set": self.accepted.key, "share": self.share, "data": self._data},
             "labelled": self.parts.labelled.tolist(),
+            "looks": self.parts.validation.tolist(),
         }
         file = None if self.scratch is None else self.scratch / f"{checkpoints.run_key(described)}.safetensors"
         judge = Judge(self._loaded[base.prior], self.parts.validation, self.train.empty)

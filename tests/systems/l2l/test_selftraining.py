@@ -12,13 +12,14 @@ from stages.systems.l2l import checkpoints
 from stages.systems.l2l.fitting import Budget, Fitted, Judge, dice_loss, fit, follow, rate, weighted_loss
 from stages.systems.l2l.model import L2l, initialise
 from stages.systems.l2l.policy import REFUSE
+from stages.systems.l2l.priors import no_priors
 from stages.systems.l2l.proposals import propose
 from stages.systems.l2l.selection import TEACHER, Fixed, Oracle, Rule, Threshold
 from stages.systems.l2l.selftraining import SelfTrained, Supervised
 from stages.systems.l2l.settings import Base
 from stages.systems.l2l.study import Study, parts_of
 from stages.systems.l2l.views import relabelled, strong
-from tests.systems.l2l.small import SETTINGS, made, study
+from tests.systems.l2l.small import SETTINGS, SIDE, made, study
 
 SELF = SETTINGS.self_training
 STEPS = SELF.rounds * SELF.steps
@@ -126,6 +127,13 @@ def test_a_killed_fit_goes_on_to_the_same_numbers(tmp_path: Path, monkeypatch: p
     resumed = fitted(of, self_trained(of, Fixed(TEACHER)), file=file)
     assert same(whole, resumed)
     assert (whole.history, whole.rounds) == (resumed.history, resumed.rounds)
+
+
+def test_a_checkpoint_of_other_priors_is_not_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    base, nothing = Base("maps", True), no_priors(len(made().sentence_S), SIDE)
+    study(scratch=tmp_path)._burn_in(base)
+    assert same(study(priors=nothing)._burn_in(base), study(scratch=tmp_path, priors=nothing)._burn_in(base))
 
 
 def test_an_arms_views_do_not_depend_on_what_it_accepts() -> None:
