@@ -65,12 +65,10 @@ def restored(tensors: Tensors) -> DLinear:
 
 def standardised(filled_BSL: Floats, mean_S: Floats, scale_S: Floats) -> Tensor:
     """Contexts without missing values in units of their sensor."""
-    # In torch's own memory: products of matrices differ in their last bits with the place numpy puts an array at.
-    return torch.from_numpy((filled_BSL - mean_S[:, None]) / scale_S[:, None]).clone(
-        memory_format=torch.contiguous_format
-    )
+    return torch.from_numpy(np.ascontiguousarray((filled_BSL - mean_S[:, None]) / scale_S[:, None]))
 
 
+@one_thread()
 @torch.no_grad()
 def forecast(model: DLinear, filled_BSL: Floats, mean_S: Floats, scale_S: Floats) -> Floats:
     """Forecast in the data's unit."""
@@ -78,7 +76,6 @@ def forecast(model: DLinear, filled_BSL: Floats, mean_S: Floats, scale_S: Floats
     return np.asarray(z_BSH * scale_S[:, None] + mean_S[:, None], dtype=np.float32)
 
 
-@one_thread()
 def snapshots(
     windows: Windows[Floats], level_S: Floats, mean_S: Floats, scale_S: Floats, plan: Plan, rng: np.random.Generator
 ) -> Iterator[tuple[int, float, DLinear]]:
@@ -92,10 +89,11 @@ def snapshots(
         context_BSL, target_BSH = windows.batch(rng.integers(0, len(windows), plan.windows))
         x_BSL = standardised(carried_forward(context_BSL, level_S), mean_S, scale_S)
         truth_BSH = standardised(target_BSH, mean_S, scale_S)
-        loss = masked_l1(model(x_BSL), truth_BSH)
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
+        with one_thread():  # here, not as a decorator: that would end before a generator begins
+            loss = masked_l1(model(x_BSL), truth_BSH)
+            optimiser.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
         running.append(loss.item())
         if step % plan.check == 0 or step == plan.steps:
             yield step, float(np.mean(running)), model

@@ -17,6 +17,8 @@ from stages.systems.minitraffic.baselines import (
     slot_means,
 )
 from stages.systems.minitraffic.dlinear import DLinear
+from stages.traffic.scores import masked_l1
+from stages.traffic.windows import Windows
 
 NAN = np.nan
 
@@ -102,3 +104,27 @@ def test_the_grid_has_its_ends() -> None:
 def test_a_new_dlinear_forecasts_the_mean_of_a_window() -> None:
     x_BSL = torch.tensor([[[1.0, 2, 3, 4, 5, 6, 7, 8]]])
     assert DLinear(8, 3)(x_BSL).detach().reshape(-1).tolist() == pytest.approx([4.5] * 3)
+
+
+def test_dlinear_learns_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its bytes would depend on the number of cores; and the caller's threads are as they were at every look."""
+    import torch
+
+    from stages.systems.minitraffic import dlinear
+
+    seen = []
+    monkeypatch.setattr(
+        dlinear, "masked_l1", lambda *tensors: (seen.append(torch.get_num_threads()), masked_l1(*tensors))[1]
+    )
+    values_TS = np.random.default_rng(0).normal(60, 5, (60, 3)).astype(np.float32)
+    level_S, scale_S = values_TS.mean(axis=0), values_TS.std(axis=0)
+    plan = dlinear.Plan(rate=0.01, steps=4, windows=5, check=2)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        looks = dlinear.snapshots(Windows(values_TS, 18, 6), level_S, level_S, scale_S, plan, np.random.default_rng(1))
+        outside = [torch.get_num_threads() for _ in looks]
+    finally:
+        torch.set_num_threads(before)
+    assert seen == [1] * 4
+    assert outside == [2] * 3
