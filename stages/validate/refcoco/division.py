@@ -47,16 +47,31 @@ def role(part: str) -> str:
     return "test" if part.startswith("test") else part
 
 
-def audit(records: pl.DataFrame, table: pl.DataFrame, accepted: pl.Series) -> list[str]:
-    """Images in two of training, validation and test: by id, and by the bytes of their files."""
+def audit(records: pl.DataFrame, table: pl.DataFrame, accepted: pl.Series) -> tuple[list[str], list[str]]:
+    """Images in two of training, validation and test: by id, and by the bytes of their files.
+
+    Returns
+    -------
+    tuple of list of str
+        Images of which a part is a test part, and those that only training and validation share.
+    """
     judged = records.select("record_id", "image_sha256").with_columns(accepted=accepted).unique("record_id")
-    frame = table.join(judged, on="record_id", how="left", maintain_order="left")
-    roles = pl.Series([role(part) for part in frame["part"]], dtype=pl.String)
-    found = splits.straddling(roles, frame["group"], frame["accepted"], noun="image")
-    by_id = {text.split()[1] for text in found}
-    others = frame["accepted"] & ~frame["group"].is_in(list(by_id))
-    by_bytes = splits.straddling(roles, frame["image_sha256"].str.slice(0, 12), others, noun="the image of sha256")
-    return [*found, *by_bytes]
+    frame = table.join(judged, on="record_id", how="left", maintain_order="left").filter("accepted")
+    frame = frame.with_columns(role=pl.Series([role(part) for part in frame["part"]], dtype=pl.String))
+    seen = frame.filter(pl.col("role") != "test")
+    tested = pl.concat([frame.filter(pl.col("role") == "test"), seen.with_columns(role=pl.lit("train or validation"))])
+    return _shared(tested), _shared(seen)
+
+
+def _shared(frame: pl.DataFrame) -> list[str]:
+    """Images in two roles; by the bytes of their files only where more than one id has them."""
+    everything = pl.Series([True] * frame.height, dtype=pl.Boolean)
+    ids = pl.col("group").n_unique().over("image_sha256")
+    copies = frame.select(several=(ids > 1) & pl.col("image_sha256").is_not_null())["several"]
+    return [
+        *splits.straddling(frame["role"], frame["group"], everything, noun="image"),
+        *splits.straddling(frame["role"], frame["image_sha256"].str.slice(0, 12), copies, noun="the image of sha256"),
+    ]
 
 
 def sizes(table: pl.DataFrame, accepted: pl.DataFrame) -> dict[str, Any]:
@@ -107,7 +122,7 @@ def image_ids(path: Path) -> set[int]:
     Raises
     ------
     DataError
-        There is no such file, or something in it is no id.
+        There is no such file, something in it is no id, or it has none.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -124,7 +139,7 @@ def image_ids(path: Path) -> set[int]:
         listed = [line.strip() for line in text.splitlines() if line.strip()]
     found = set()
     for number, value in enumerate(listed if isinstance(listed, list) else [listed], start=1):
-        match = re.fullmatch(r"(?:.*?_)?0*(\d+)(?:\.\w+)?", str(value))
+        match = re.fullmatch(r"(?:.*[_/])?0*(\d+)(?:\.[A-Za-z]\w*)?", str(value))
         if match is None:
             raise DataError(
                 path,
@@ -134,4 +149,11 @@ def image_ids(path: Path) -> set[int]:
                 remedy="Correct the file.",
             )
         found.add(int(match[1]))
+    if not found:
+        raise DataError(
+            path,
+            found="no image ids",
+            expected="one or more",
+            remedy="Correct the file, or set `refcoco.gate.pretraining_images` to null.",
+        )
     return found

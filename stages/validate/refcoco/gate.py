@@ -40,7 +40,8 @@ class Gate(Config):
     ambiguous: Choice = Field("report", description="a sentence that names two objects of one image")
     copies: Choice = Field("quarantine", description="image, mask and sentences of an earlier ref of the set")
     shared_images: Literal["stop", "allow"] = Field(
-        "stop", description="an image in two of training, validation and test, as in RefCOCOg by google"
+        "stop",
+        description="an image in training and in validation, as in RefCOCOg by google; one in a test part always stops",
     )
     pretraining_images: Path | None = Field(
         None,

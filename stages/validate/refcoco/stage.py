@@ -19,7 +19,7 @@ from stages.validate.verdicts import Judgement
 
 DOMAIN = "refcoco"
 BLOCK = "refcoco.sets"
-MEANT = "where this is meant, give the set `gate: {shared_images: allow}`"
+MEANT = "where train and validation are meant to share images, give the set `gate: {shared_images: allow}`"
 FILES_SHOWN = 12
 #: What set.json says that the page of a set repeats.
 ABOUT = ("title", "reader", "images", "objects", "refs", "sentences", "categories", "parts")
@@ -122,22 +122,20 @@ def judge_set(key: str, params: Params) -> Judged:
         return Judged(*kept, *empty, {"parts": {}, "notes": []}, [], [])
     accepted = verdict["outcome"] == verdicts.ACCEPTED
     parts = division.as_the_file_says(records)
-    shared = division.audit(records, parts, accepted)
+    tested, shared = division.audit(records, parts, accepted)
+    allowed = gate.shared_images == "allow"
     labelled = division.labelled(key, records, parts, accepted, params.labelled)
     described = {
         "parts": division.sizes(parts, records.select("record_id", "sentences").filter(accepted)),
-        "notes": [*labelled_notes(labelled), *(shared_note(shared) if gate.shared_images == "allow" else [])],
+        "notes": [*labelled_notes(labelled), *(shared_note(shared) if allowed else [])],
     }
-    return Judged(*kept, parts, labelled, described, told(records, accepted), _leaks(shared, gate))
-
-
-def _leaks(shared: list[str], gate: Gate) -> list[str]:
-    return shared if gate.shared_images == "stop" else []
+    leaks = tested if allowed else [*tested, *shared]
+    return Judged(*kept, parts, labelled, described, told(records, accepted), leaks)
 
 
 def shared_note(shared: Sequence[str]) -> list[str]:
-    """How many images lie in two parts, where that is allowed."""
-    return [f"{len(shared)} images lie in two of train, validation and test: {shared[0]}"] if shared else []
+    """How many images lie in training and in validation, where that is allowed."""
+    return [f"{len(shared)} images are shared by train and validation: {shared[0]}"] if shared else []
 
 
 def labelled_notes(labelled: pl.DataFrame) -> list[str]:
@@ -145,7 +143,9 @@ def labelled_notes(labelled: pl.DataFrame) -> list[str]:
     counts = (
         labelled.filter(pl.col("draw") == 0).group_by("share").agg(pl.col("labelled").sum(), pl.len()).sort("share")
     )
-    return [f"{share:.0%} labelled: {count} of {total} training images" for share, count, total in counts.iter_rows()]
+    return [
+        f"{100 * share:g}% labelled: {count} of {total} training images" for share, count, total in counts.iter_rows()
+    ]
 
 
 def told(records: pl.DataFrame, accepted: pl.Series) -> list[str]:

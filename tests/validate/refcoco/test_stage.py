@@ -42,11 +42,32 @@ def test_a_training_image_in_testA_stops(own: Path) -> None:  # noqa: N802
     listed = [ref(1, 11, 1, "one"), ref(2, 11, 1, "the same", split="testA"), ref(3, 21, 2, "two", split="val")]
     write(own, content=content(12), listed=listed)
     photographs(own, 12)
-    with pytest.raises(GateStopped, match=r"leaks: image mine/1 lies in test and train; .*shared_images: allow"):
+    for choice in ("stop", "allow"):
+        with pytest.raises(GateStopped, match="leaks: image mine/1 lies in test and train or validation"):
+            validate(own, shared_images=choice)
+
+
+def test_train_and_validation_share_images_where_that_is_meant(own: Path) -> None:
+    """RefCOCOg by google was divided by object."""
+    listed = [ref(1, 11, 1, "one"), ref(2, 11, 1, "the same", split="val"), ref(3, 21, 2, "two", split="testA")]
+    write(own, content=content(12), listed=listed)
+    photographs(own, 12)
+    with pytest.raises(GateStopped, match=r"leaks: image mine/1 lies in train and validation; .*shared_images: allow"):
         validate(own)
     summary = validate(own, shared_images="allow")
     assert summary["outcome"] == "pass"
-    assert "1 images lie in two of train" in " ".join(summary["splits"]["as the file says, mine"]["notes"])
+    notes = summary["splits"]["as the file says, mine"]["notes"]
+    assert "1 images are shared by train and validation: image mine/1 lies in train and validation" in notes
+    assert "1% labelled: 1 of 1 training images" in notes
+
+
+def test_a_copy_in_test_of_an_image_that_train_and_validation_share(own: Path) -> None:
+    listed = [ref(1, 11, 1, "one"), ref(2, 11, 1, "the same", split="val"), ref(3, 21, 2, "two", split="testA")]
+    write(own, content=content(12), listed=listed)
+    photographs(own, 12)
+    (own / IMAGES / name(2)).write_bytes((own / IMAGES / name(1)).read_bytes())
+    with pytest.raises(GateStopped, match=r"the image of sha256 [0-9a-f]{12} lies in test and train or validation"):
+        validate(own, shared_images="allow")
 
 
 def test_a_page_names_the_first_files_of_a_set_with_many() -> None:
@@ -59,7 +80,7 @@ def test_a_page_names_the_first_files_of_a_set_with_many() -> None:
 def test_an_image_under_two_ids_stops(own: Path) -> None:
     """RefCOCO has one photograph of each id; a copy under another name leaks as well."""
     (own / IMAGES / name(11)).write_bytes((own / IMAGES / name(1)).read_bytes())
-    with pytest.raises(GateStopped, match=r"the image of sha256 [0-9a-f]{12} lies in test and train"):
+    with pytest.raises(GateStopped, match=r"the image of sha256 [0-9a-f]{12} lies in test and train or validation"):
         validate(own)
 
 
@@ -118,7 +139,9 @@ def test_the_draw_does_not_depend_on_the_order_of_the_rows() -> None:
     assert len(drawn(records)) == 6
 
 
-@pytest.mark.parametrize("text", ["[9, 11]", "9\n11\n", "COCO_train2014_000000000009.jpg\n000000000011.jpg\n"])
+@pytest.mark.parametrize(
+    "text", ["[9, 11]", "9\n11\n", "COCO_train2014_000000000009.jpg\ntrain2014/000000000011.jpg\n"]
+)
 def test_a_list_of_pre_training_images(own: Path, text: str) -> None:
     Path("seen.txt").write_text(text)
     summary = validate(own, pretraining_images="seen.txt", pretrained="quarantine")
@@ -128,6 +151,12 @@ def test_a_list_of_pre_training_images(own: Path, text: str) -> None:
 def test_a_list_that_is_none(own: Path) -> None:
     Path("seen.txt").write_text(json.dumps([1, "photo"]))
     with pytest.raises(DataError, match="entry 2: found 'photo'"):
+        validate(own, pretraining_images="seen.txt")
+    Path("seen.txt").write_text("9\n1.5\n")
+    with pytest.raises(DataError, match=r"entry 2: found '1\.5'; expected the number of an image"):
+        validate(own, pretraining_images="seen.txt")
+    Path("seen.txt").write_text("")
+    with pytest.raises(DataError, match="found no image ids; expected one or more"):
         validate(own, pretraining_images="seen.txt")
     with pytest.raises(DataError, match="expected a file of image ids"):
         validate(own, pretraining_images="nowhere.txt")
