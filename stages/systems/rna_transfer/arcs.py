@@ -35,7 +35,7 @@ class Drawn(NamedTuple):
     truth
         True pairs.
     predicted
-        Name of the arm -> its pairs.
+        Name of the arm -> its pairs; without the arms that say nothing of the molecule.
     """
 
     name: str
@@ -63,7 +63,7 @@ def spread(answered: Answered, run: Run, seed: int, number: int) -> list[str]:
 
 def draw_arcs(path: Path, molecules: Sequence[Drawn]) -> None:
     """Draw each molecule in a row, each arm in a column."""
-    arms = list(molecules[0].predicted)
+    arms = list(dict.fromkeys(arm for molecule in molecules for arm in molecule.predicted))
     with canvas(path, 3.1 * len(arms), 1.9 * len(molecules) + 0.4) as figure:
         grid = figure.subplots(len(molecules), len(arms), squeeze=False)
         for row, molecule in zip(grid, molecules, strict=True):
@@ -75,6 +75,10 @@ def draw_arcs(path: Path, molecules: Sequence[Drawn]) -> None:
 def _draw_one(axes, molecule: Drawn, arm: str) -> None:  # type: ignore[no-untyped-def]
     from matplotlib.collections import PathCollection
 
+    if arm not in molecule.predicted:  # ViennaRNA folds some molecules of a family only
+        axes.set_axis_off()
+        axes.set_title(f"{molecule.name}\n{arm}: no answer", fontsize=7.5, loc="left")
+        return
     truth, found = molecule.truth, molecule.predicted[arm]
     is_found_N, is_right_N = _among(truth, found), _among(found, truth)
     for pairs, sign, colour in (

@@ -37,6 +37,18 @@ def test_right_pairs_are_blue_on_both_sides_and_wrong_ones_red_below(tmp_path: P
     assert inline(tmp_path / "a.svg", prefix="p", label="arcs", system="rna_transfer").width > 0
 
 
+def test_an_arm_that_says_nothing_of_a_molecule_has_no_arcs(tmp_path: Path) -> None:
+    """Not every molecule is folded, be it the first or a later one."""
+    truth = parse("((...))..")
+    folded = Drawn("set/folded", 9, truth, {"random": truth, "MFE": truth})
+    not_folded = Drawn("set/other", 9, truth, {"random": truth})
+    for molecules in ([folded, not_folded], [not_folded, folded]):
+        arcs.draw_arcs(tmp_path / "a.svg", molecules)
+        text = (tmp_path / "a.svg").read_text()
+        assert text.count("MFE: no answer") == 1
+        assert text.count("F1 1.00") == 3
+
+
 def test_molecules_are_taken_from_the_worst_to_the_best_and_need_pairs() -> None:
     run, hairpin = Run("small", 600, "fine_tuned"), parse("((...))")
     truths = [hairpin, no_pairs(), hairpin, hairpin, hairpin]
