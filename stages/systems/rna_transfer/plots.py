@@ -154,7 +154,7 @@ def draw_capacity(path: Path, found: Comparison) -> None:
         axes.minorticks_off()
         axes.set(xlabel="bases of pre-training", ylabel=f"benefit, {first_score(task).split(',')[0]}")
         axes.spines[["top", "right"]].set_visible(False)
-        figure.legend(frameon=False, fontsize=8, loc="outside lower center", ncols=min(3, len(sizes)))
+        figure.legend(frameon=False, fontsize=8, loc="outside lower center", ncols=min(2, len(sizes)))
 
 
 def _in_words(number: int) -> str:
